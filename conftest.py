@@ -1,0 +1,19 @@
+"""For all tests and doctests: `np` is numpy, and global generators are no help."""
+
+import os
+import random
+
+import numpy as np
+import pytest
+
+
+@pytest.fixture(autouse=True)
+def _numpy_in_doctests(doctest_namespace):
+    doctest_namespace["np"] = np
+
+
+@pytest.fixture(autouse=True)
+def _global_generators_differ_in_every_test():
+    seed = int.from_bytes(os.urandom(4), "little")
+    random.seed(seed)
+    np.random.seed(seed)  # noqa: NPY002 - what reads it by accident must show

@@ -1,0 +1,45 @@
+"""The one convention: a parameter annotated `Array` is data, every other one is a knob.
+
+What a score or selector needs, its command-line flags and its row in the table of methods are all
+read from its signature.
+"""
+
+from collections.abc import Callable
+from inspect import Parameter, signature
+from typing import Any, TypeAlias
+
+import numpy as np
+
+__all__ = ["Array", "inputs", "knobs"]
+
+Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
+
+RESERVED = ("k", "seed")
+
+
+def inputs(fn: Callable[..., Array]) -> dict[str, bool]:
+    """Names of the arrays that a function reads, and whether each is required.
+
+    >>> from dualprune.score import dual
+    >>> inputs(dual)
+    {'target_prob': True}
+    """
+    return {
+        name: parameter.annotation == Array and parameter.default is Parameter.empty
+        for name, parameter in signature(fn).parameters.items()
+        if parameter.annotation in (Array, Array | None)
+    }
+
+
+def knobs(fn: Callable[..., Array]) -> dict[str, Parameter]:
+    """Give the settings of a function: all that is neither an array nor the budget nor the seed.
+
+    >>> from dualprune.score import dual
+    >>> {name: knob.default for name, knob in knobs(dual).items()}
+    {'window': 10}
+    """
+    return {
+        name: parameter
+        for name, parameter in signature(fn).parameters.items()
+        if name not in inputs(fn) and name not in RESERVED
+    }

@@ -1,0 +1,105 @@
+"""Coreset: the ids to keep, and a card that says where they come from."""
+
+import hashlib
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from dualprune.arrays import Array
+from dualprune.errors import DamagedError, InputError, MissingError
+from dualprune.files import make_folder, read_json, write, write_json
+
+__all__ = ["Coreset", "Subset", "digest"]
+
+
+def digest(ids: Array) -> str:
+    """SHA-256 of sorted ids as little-endian int64: equal for equal coresets on any machine."""
+    return hashlib.sha256(np.asarray(ids, "<i8").tobytes()).hexdigest()
+
+
+@dataclass(frozen=True)
+class Coreset:
+    """The ids to keep, sorted, and a card: method, knobs, seed, where the scores come from.
+
+    `columns` may hold more about every sample, kept or not; they are saved beside the ids.
+    """
+
+    ids: Array
+    card: dict[str, Any]
+    columns: Mapping[str, Array] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write `coreset.parquet` (one row per sample) and `card.json` into a folder."""
+        folder = Path(path)
+        if (folder / "card.json").exists():
+            raise InputError(f"{folder} already holds a coreset; choose another folder")
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
+        samples = self.card["samples"]
+        kept = np.zeros(samples, bool)
+        kept[self.ids] = True
+        table = pa.table({"id": np.arange(samples), **self.columns, "kept": kept})
+        sink = pa.BufferOutputStream()
+        pq.write_table(table, sink, compression="zstd", write_page_checksum=True)
+        write(folder / "coreset.parquet", memoryview(sink.getvalue()))
+        write_json(folder / "card.json", self.card)
+        return folder
+
+    @staticmethod
+    def load(path: str | os.PathLike[str]) -> "Coreset":
+        """Read what `save` wrote."""
+        folder = Path(path)
+        if not (folder / "card.json").is_file():
+            raise MissingError(f"there is no coreset at {folder}: it has no card.json")
+        card, file = read_json(folder / "card.json"), folder / "coreset.parquet"
+        try:
+            table = pq.read_table(file, page_checksum_verification=True)
+        except (pa.ArrowException, OSError) as error:
+            raise DamagedError(f"{file} is damaged: {error}") from error
+        columns = {name: table.column(name).to_numpy() for name in table.column_names}
+        ids = np.flatnonzero(columns.pop("kept"))
+        if digest(ids) != card["ids_sha256"]:
+            raise DamagedError(f"{file} is damaged: its ids do not match the card")
+        return Coreset(ids, card, {name: columns[name] for name in columns if name != "id"})
+
+    def apply(self, data: Any) -> Any:
+        """Give the kept part of an array, a tensor or a map-style dataset."""
+        if len(data) != self.card["samples"]:
+            raise InputError(
+                f"this coreset is of {self.card['samples']} samples, the data has {len(data)}"
+            )
+        return data[self.ids] if hasattr(data, "__array__") else Subset(data, self.ids)
+
+
+class Subset:
+    """The kept samples of a dataset, which keeps `targets` and `classes`."""
+
+    def __init__(self, dataset: Any, indices: Array) -> None:
+        self.dataset = dataset
+        self.indices = indices
+
+    def __len__(self) -> int:
+        return len(self.indices)
+
+    def __getitem__(self, index: int) -> Any:
+        return self.dataset[int(self.indices[index])]
+
+    @property
+    def targets(self) -> Any:
+        targets = self.dataset.targets
+        if hasattr(targets, "__array__"):
+            return targets[self.indices]
+        return [targets[index] for index in self.indices]
+
+    @property
+    def classes(self) -> Any:
+        return self.dataset.classes

@@ -1,0 +1,103 @@
+"""Files that are there whole or not at all, and JSON that notices when it was changed."""
+
+import contextlib
+import errno
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+from dualprune.errors import DamagedError, WriteError
+
+__all__ = ["make_folder", "read_json", "seal", "write", "write_json"]
+
+_LARGEST_JSON = 16 * 2**20
+
+
+def write(path: Path, data: bytes | memoryview) -> None:
+    """Put `data` at `path` so that a crash at any instant leaves the old state or the new one.
+
+    When this returns, the data survives a power cut. The temporary file is a sibling, because a
+    rename is atomic only inside one file system.
+    """
+    temporary = path.with_name(f".{uuid4().hex}.tmp")
+    try:
+        _write_and_rename(temporary, path, memoryview(data).cast("B"))
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)
+        raise WriteError(_why(path, memoryview(data).nbytes, error)) from error
+
+
+def _write_and_rename(temporary: Path, path: Path, data: memoryview) -> None:
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
+    try:
+        while data:
+            data = data[os.write(descriptor, data) :]
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+    os.replace(temporary, path)  # noqa: PTH105 - fault tests replace the functions of os
+    _sync_folder(path.parent)
+
+
+def _why(path: Path, size: int, error: OSError) -> str:
+    message = f"cannot write {path}: {error.strerror or error}"
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        free = shutil.disk_usage(path.parent).free
+        message += f" ({size:,} bytes needed, {free:,} free); free some space and try again"
+    return message
+
+
+def make_folder(path: Path, *, exist_ok: bool = True) -> None:
+    """Make one folder, durably. `exist_ok=False` makes it a claim that only one process can win."""
+    try:
+        os.mkdir(path)  # noqa: PTH102 - fault tests replace the functions of os
+    except FileExistsError:
+        if not (exist_ok and path.is_dir()):
+            raise
+        return
+    except OSError as error:
+        raise WriteError(f"cannot make the folder {path}: {error.strerror}") from error
+    try:
+        _sync_folder(path.parent)
+    except OSError as error:
+        raise WriteError(f"cannot make the folder {path} durable: {error.strerror}") from error
+
+
+def _sync_folder(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def seal(content: Mapping[str, Any]) -> str:
+    """SHA-256 of the content in one canonical spelling.
+
+    >>> seal({"a": 1, "b": 2}) == seal({"b": 2, "a": 1})
+    True
+    """
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def write_json(path: Path, content: Mapping[str, Any]) -> None:
+    """Write `content` together with its seal."""
+    write(path, (json.dumps({**content, "seal": seal(content)}, indent=1) + "\n").encode())
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """Read what `write_json` wrote; anything else is an error that names the file."""
+    try:
+        content = json.loads(path.read_bytes()[:_LARGEST_JSON])
+    except (ValueError, RecursionError) as error:
+        raise DamagedError(f"{path} is damaged: it is not JSON ({error})") from error
+    if not isinstance(content, dict) or content.pop("seal", None) != seal(content):
+        raise DamagedError(f"{path} is damaged: its content does not match its seal")
+    return content

@@ -1,0 +1,153 @@
+"""A method: a score, a selector and their knobs, applied to what was recorded."""
+
+import platform
+from collections.abc import Callable, Mapping, Sequence
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+
+from dualprune.arrays import Array, inputs, knobs
+from dualprune.coreset import Coreset, digest
+from dualprune.errors import InputError
+from dualprune.run import Run
+from dualprune.score import SCORES, from_runs
+from dualprune.score.scored import Scored
+from dualprune.select import SELECTORS, anchor_confidence
+from dualprune.select.keys import uniform
+from dualprune.select.stratified import hardest
+
+__all__ = ["score_runs", "select_from"]
+
+Knobs = Mapping[str, Any]
+
+
+def score_runs(
+    name: str, runs: Sequence[Run], *, epochs: int | None = None, given: Knobs | None = None
+) -> Scored:
+    """Score every sample of one run, or take the mean over several."""
+    fn = _named(SCORES, name, "score")
+    used = _settings(fn, given or {})
+    epochs = _same_epochs(runs, epochs)
+    values = from_runs(fn, *runs, epochs=epochs, knobs=used)
+    return Scored(values, name, used, epochs, [run.fingerprint for run in runs])
+
+
+def select_from(
+    name: str,
+    runs: Sequence[Run],
+    scored: Scored | None,
+    *,
+    k: int,
+    seed: int = 0,
+    epochs: int | None = None,
+    given: Knobs | None = None,
+) -> Coreset:
+    """Select `k` samples; every array that goes in uses the same epochs as the scores."""
+    fn = _named(SELECTORS, name, "selector")
+    if scored is not None:
+        _refuse_other_runs(scored, runs, epochs)
+        epochs = scored.epochs
+    epochs = _same_epochs(runs, epochs)
+    data = _data(fn, runs, scored, epochs)
+    used = _settings(fn, given or {})
+    if name == "beta" and scored is None and used["mu"] is None:
+        best = from_runs(SCORES["dual"], *runs, epochs=epochs)
+        used["mu"] = anchor_confidence(best, data["confidence"], seed=seed, anchor=used["anchor"])
+    ids = fn(**data, k=k, seed=seed, **used)
+    card = {
+        "method": name if scored is None else f"{scored.score}+{name}",
+        "knobs": {"score": {} if scored is None else scored.knobs, "select": used},
+        "seed": seed,
+        "k": k,
+        "samples": runs[0].samples,
+        "epochs": epochs,
+        "runs": [run.fingerprint for run in runs],
+    }
+    return _with_reasons(ids, card, data | {"labels": runs[0]["labels"]}, name)
+
+
+def _named(table: Mapping[str, Callable[..., Array]], name: str, kind: str) -> Callable[..., Array]:
+    if name not in table:
+        raise InputError(f"there is no {kind} {name!r}; choose one of {', '.join(table)}")
+    return table[name]
+
+
+def _settings(fn: Callable[..., Array], given: Knobs) -> dict[str, Any]:
+    """All knobs of a function: what was given, else its default."""
+    known = knobs(fn)
+    for name in given:
+        if name not in known:
+            raise InputError(f"{fn.__name__} has no knob {name!r}; it has {', '.join(known)}")
+    return {name: given.get(name, knob.default) for name, knob in known.items()}
+
+
+def _same_epochs(runs: Sequence[Run], epochs: int | None) -> int:
+    counts = {run.first_epochs(epochs) for run in runs}
+    if len(counts) > 1:
+        raise InputError(f"the runs have {sorted(counts)} epochs; say how many to use of each")
+    return counts.pop()
+
+
+def _refuse_other_runs(scored: Scored, runs: Sequence[Run], epochs: int | None) -> None:
+    if scored.runs != [run.fingerprint for run in runs]:
+        raise InputError(
+            f"the {scored.score} scores were made from other runs, or before more was recorded; "
+            "score again"
+        )
+    if epochs not in (None, scored.epochs):
+        raise InputError(f"the scores are over {scored.epochs} epochs, not {epochs}")
+
+
+def _data(
+    fn: Callable[..., Array], runs: Sequence[Run], scored: Scored | None, epochs: int
+) -> dict[str, Any]:
+    """Find each array that a selector reads by its name: the scores, labels, or another score."""
+    data: dict[str, Any] = {}
+    for name, required in inputs(fn).items():
+        if name == "scores":
+            data[name] = None if scored is None else scored.values
+            if required and scored is None:
+                raise InputError(f"{fn.__name__} needs a score; choose one of {', '.join(SCORES)}")
+        elif name == "labels":
+            data[name] = runs[0]["labels"]
+        elif required or all(runs[0].has(each) for each in inputs(SCORES[name])):
+            data[name] = from_runs(SCORES[name], *runs, epochs=epochs)
+    return data
+
+
+def _with_reasons(ids: Array, card: dict[str, Any], data: Mapping[str, Any], name: str) -> Coreset:
+    """Say of every sample why it was kept or not, where there is more to say than its lot."""
+    scores, used = data.get("scores"), card["knobs"]["select"]
+    why = np.full(card["samples"], "", "<U8")
+    why[ids] = "top" if name == "top" else "sampled"
+    if name == "stratified":
+        lots = uniform(card["seed"], 0, card["samples"])
+        why[hardest(data.get("aum"), used["cut_off"], lots)] = "cut_off"
+    if scores is not None:
+        if name == "beta":
+            why[ids[scores[ids] == 0]] = "filled"
+        why[np.isnan(scores)] = "unscored"
+    counts = {reason: int((why == reason).sum()) for reason in ("filled", "cut_off", "unscored")}
+    columns = {"label": data["labels"], "score": scores, "confidence": data.get("confidence")}
+    return Coreset(
+        ids,
+        {**card, **counts, "ids_sha256": digest(ids), **_made_with()},
+        {
+            **{column: values for column, values in columns.items() if values is not None},
+            "why": why,
+        },
+    )
+
+
+def _made_with() -> dict[str, Any]:
+    """Versions and kind of CPU: logarithms may differ in the last bit between kinds."""
+    simd = np.show_config(mode="dicts")["SIMD Extensions"]
+    return {
+        "versions": {
+            "dualprune": version("dualprune"),
+            "numpy": np.__version__,
+            "python": platform.python_version(),
+        },
+        "cpu": {"machine": platform.machine(), "simd": [*simd["baseline"], *simd["found"]]},
+    }

@@ -1,0 +1,96 @@
+"""Check what a training loop hands over.
+
+Shapes and types are known at once. Values are looked at here only on the host: looking at a value
+on another device would wait for it.
+"""
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from dualprune.arrays import Array
+from dualprune.errors import InputError
+
+__all__ = ["as_batch", "check_ids", "check_labels"]
+
+_INTEGERS = (
+    *(torch.int8, torch.int16, torch.int32, torch.int64),
+    *(torch.uint8, torch.uint16, torch.uint32, torch.uint64),
+)
+
+
+def as_batch(
+    logits: Tensor,
+    labels: Any,
+    ids: Any,
+    classes: int,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Give float32 logits (batch, classes), int64 labels and ids (batch,), or say what is wrong."""
+    logits = _two_dimensional(logits, classes)
+    ids = _integers("ids", ids)
+    labels = _integers("labels", _hard(labels, classes))
+    for name, value in (("labels", labels), ("ids", ids)):
+        if value.shape != logits.shape[:1]:
+            raise InputError(
+                f"{name} have shape {tuple(value.shape)}, logits {tuple(logits.shape)}; "
+                f"{name} need one entry per row of the logits"
+            )
+    return logits.float(), labels.to(logits.device), ids
+
+
+def _two_dimensional(logits: Tensor, classes: int) -> Tensor:
+    if not isinstance(logits, Tensor) or not logits.is_floating_point():
+        kind = logits.dtype if isinstance(logits, Tensor) else type(logits).__name__
+        raise InputError(f"logits must be a tensor of floats, got {kind}")
+    shape = tuple(logits.shape)
+    if classes == 2 and (len(shape) == 1 or shape[1:] == (1,)):
+        one = logits.reshape(-1)
+        return torch.stack([torch.zeros_like(one), one], dim=1)
+    if len(shape) != 2 or shape[1] != classes:
+        raise InputError(f"logits have shape {shape}; they must be (batch, {classes})")
+    return logits
+
+
+def _hard(labels: Any, classes: int) -> Any:
+    """Let the 0.0 and 1.0 of a one-logit model pass as integers."""
+    if not (classes == 2 and isinstance(labels, Tensor) and labels.is_floating_point()):
+        return labels
+    whole = labels.to(torch.int64)
+    if labels.device.type == "cpu" and not torch.equal(labels, whole.to(labels.dtype)):
+        raise InputError(f"label {labels[labels != whole][0]} is neither 0 nor 1")
+    return torch.where(labels == whole, whole, -1).reshape(-1)
+
+
+def _integers(name: str, values: Any) -> Tensor:
+    if not isinstance(values, Tensor):
+        values = np.asarray(values)
+        if values.dtype.kind in "iu":
+            values = torch.from_numpy(values)
+    if values.dtype not in _INTEGERS:
+        raise InputError(
+            f"{name} must be 64-bit integers, got {values.dtype}; "
+            + ("pass one hard label per sample" if name == "labels" else "pass positions")
+        )
+    return values.to(torch.int64)  # type: ignore[no-any-return] # Any came in
+
+
+def check_ids(ids: Array, samples: int, epoch: int) -> None:
+    """Refuse an id that is no position in the dataset."""
+    wrong = ids[(ids < 0) | (ids >= samples)]
+    if len(wrong):
+        raise InputError(
+            f"epoch {epoch}: id {wrong[0]} is outside 0 to {samples - 1}; an id is the position in "
+            "the dataset given to Indexed"
+        )
+
+
+def check_labels(labels: Array, ids: Array, classes: int, epoch: int) -> None:
+    """Refuse a label that is no class."""
+    wrong = np.flatnonzero((labels < 0) | (labels >= classes))
+    if len(wrong):
+        raise InputError(
+            f"epoch {epoch}: the label of id {ids[wrong[0]]} is {labels[wrong[0]]}, outside 0 to "
+            f"{classes - 1}; leave out samples without a label"
+        )

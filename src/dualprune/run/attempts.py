@@ -1,0 +1,183 @@
+"""What a run is about, and which epochs of it exist.
+
+A run is written by one or more *attempts*: every start and every resume makes the next numbered
+folder. An attempt that starts at epoch s hides what earlier attempts wrote from s on, so nothing is
+ever overwritten or repaired. Inside an attempt an epoch exists when all of its parts are there.
+"""
+
+import re
+from dataclasses import asdict, dataclass
+from itertools import count, takewhile
+from pathlib import Path
+from typing import Any, Literal
+from uuid import uuid4
+
+from dualprune.errors import DamagedError, InputError, MissingError
+from dualprune.files import make_folder, read_json, seal, write_json
+
+__all__ = [
+    "Attempt",
+    "Description",
+    "Epoch",
+    "find_attempts",
+    "find_epochs",
+    "finished",
+    "newer_attempt",
+]
+
+FORMAT = 1
+
+_PART = re.compile(r"part-(\d+)-of-(\d+)-[0-9a-f]{32}\.parquet")
+
+
+@dataclass(frozen=True)
+class Description:
+    """What was recorded: the content of `run.json`."""
+
+    samples: int
+    classes: int
+    signals: tuple[str, ...]
+    mode: Literal["train", "eval"] = "train"
+    class_names: tuple[str, ...] | None = None
+    notes: str = ""
+
+    def __post_init__(self) -> None:
+        if self.samples < 1:
+            raise InputError(f"samples must be at least 1, got {self.samples}")
+        if self.classes < 2:
+            raise InputError(
+                f"classes must be at least 2, got {self.classes}; a model with one logit has 2"
+            )
+        if self.mode not in ("train", "eval"):
+            raise InputError(f"mode must be 'train' or 'eval', got {self.mode!r}")
+        if self.class_names is not None and len(self.class_names) != self.classes:
+            raise InputError(f"{len(self.class_names)} class names for {self.classes} classes")
+
+    def save(self, root: Path) -> None:
+        write_json(root / "run.json", {"format": FORMAT, **self.as_json()})
+
+    @staticmethod
+    def load(root: Path) -> "Description":
+        path = root / "run.json"
+        if not path.is_file():
+            raise MissingError(f"there is no run at {root}: it has no run.json")
+        content = read_json(path)
+        if (version := content.pop("format")) != FORMAT:
+            raise InputError(
+                f"{path} has format {version}, this dualprune reads {FORMAT}; "
+                "pip install -U dualprune"
+            )
+        names = content.pop("class_names")
+        return Description(
+            signals=tuple(content.pop("signals")),
+            class_names=names if names is None else tuple(names),
+            **content,
+        )
+
+    def as_json(self) -> dict[str, Any]:
+        names = self.class_names
+        return asdict(self) | {
+            "signals": list(self.signals),
+            "class_names": names if names is None else list(names),
+        }
+
+    @property
+    def digest(self) -> str:
+        return seal(self.as_json())
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One start of a recording: where it began, how many processes write, and its identity."""
+
+    folder: Path
+    first_epoch: int
+    writers: int
+    identity: str
+    run: str
+    version: str
+
+    @property
+    def number(self) -> int:
+        return int(self.folder.name)
+
+    @staticmethod
+    def load(folder: Path) -> "Attempt":
+        return Attempt(folder=folder, **read_json(folder / "start.json"))
+
+    @staticmethod
+    def make(root: Path, description: Description, first: int, writers: int, version: str) -> int:
+        """Claim the next number; of two processes that try at once, one fails here."""
+        number = 1 + max((int(folder.name) for folder in _folders(root / "attempts")), default=0)
+        folder = root / "attempts" / f"{number:04d}"
+        try:
+            make_folder(folder, exist_ok=False)
+        except FileExistsError as error:
+            raise InputError(
+                f"another process is starting to record into {root} right now; "
+                "let it finish, or record into another folder"
+            ) from error
+        start = {"first_epoch": first, "writers": writers, "identity": uuid4().hex}
+        write_json(folder / "start.json", start | {"run": description.digest, "version": version})
+        return number
+
+    def epochs(self) -> list["Epoch"]:
+        return [Epoch(int(folder.name), self, folder) for folder in _folders(self.folder)]
+
+
+@dataclass(frozen=True)
+class Epoch:
+    """One epoch of one attempt, finished or not."""
+
+    number: int
+    attempt: Attempt
+    folder: Path
+
+    def parts(self) -> dict[int, Path]:
+        """Map each writing process to its file; files that are not parts are passed over."""
+        parts: dict[int, Path] = {}
+        for path in sorted(self.folder.iterdir()):
+            name = _PART.fullmatch(path.name)
+            if name is None or int(name[2]) != self.attempt.writers:
+                continue
+            if int(name[1]) in parts:
+                raise DamagedError(f"{self.folder} holds two parts of process {name[1]}")
+            parts[int(name[1])] = path
+        return parts
+
+    def is_complete(self) -> bool:
+        return len(self.parts()) == self.attempt.writers
+
+
+def _folders(root: Path) -> list[Path]:
+    if not root.is_dir():
+        return []
+    return sorted(path for path in root.iterdir() if path.name.isdecimal() and path.is_dir())
+
+
+def find_attempts(root: Path) -> list[Attempt]:
+    """Attempts that began, oldest first; a folder without `start.json` was given up at once."""
+    folders = _folders(root / "attempts")
+    return [Attempt.load(folder) for folder in folders if (folder / "start.json").exists()]
+
+
+def find_epochs(root: Path) -> dict[int, Epoch]:
+    """Epochs that no later attempt hides, by number, finished or not."""
+    visible: dict[int, Epoch] = {}
+    for attempt in find_attempts(root):
+        visible = {n: epoch for n, epoch in visible.items() if n < attempt.first_epoch}
+        visible |= {epoch.number: epoch for epoch in attempt.epochs()}
+    return visible
+
+
+def finished(epochs: dict[int, Epoch]) -> list[Epoch]:
+    """Give the complete epochs 1, 2, 3, ... up to the first that is not."""
+    numbers = takewhile(lambda n: n in epochs and epochs[n].is_complete(), count(1))
+    return [epochs[number] for number in numbers]
+
+
+def newer_attempt(attempt: Attempt) -> int | None:
+    """Give the number of an attempt that began after this one, if there is any."""
+    folders = _folders(attempt.folder.parent)
+    newer = [int(f.name) for f in folders if (f / "start.json").exists()]
+    return max((number for number in newer if number > attempt.number), default=None)

@@ -1,0 +1,49 @@
+"""Signals that are computed from recorded ones when read, in float64."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from dualprune.arrays import Array
+
+__all__ = ["DERIVED"]
+
+
+def target_prob(loss: Array) -> Array:
+    """Probability of the label.
+
+    >>> target_prob(np.log([2.0, 4.0], dtype=np.float32)).round(3).tolist()
+    [0.5, 0.25]
+    """
+    probability = np.negative(loss, dtype=np.float64)
+    return np.exp(probability, out=probability)
+
+
+def correct(margin: Array) -> Array:
+    """1 where the label has the highest logit, 0 where another class has, NaN where missing."""
+    return np.where(np.isnan(margin), np.nan, margin > 0)
+
+
+def prediction(label: Array, margin: Array, rival: Array) -> Array:
+    """Class with the highest logit, -1 where missing."""
+    return np.where(margin > 0, label, rival)
+
+
+def prob_margin(loss: Array, margin: Array) -> Array:
+    """Probability of the label minus that of the best other class.
+
+    >>> prob_margin(np.log([2.0]), np.log([2.0])).round(3).tolist()
+    [0.25]
+    """
+    margin = np.asarray(margin, np.float64)
+    larger = np.exp(-np.maximum(loss + np.minimum(margin, 0), 0))
+    difference: Array = np.copysign(larger * -np.expm1(-np.abs(margin)), margin)
+    return difference
+
+
+DERIVED: dict[str, tuple[Callable[..., Array], tuple[str, ...]]] = {
+    "target_prob": (target_prob, ("loss",)),
+    "correct": (correct, ("margin",)),
+    "prediction": (prediction, ("label", "margin", "rival")),
+    "prob_margin": (prob_margin, ("loss", "margin")),
+}

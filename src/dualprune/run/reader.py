@@ -1,0 +1,165 @@
+"""Run: what a recording left on disk, read back."""
+
+import hashlib
+import os
+from collections import deque
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+
+from dualprune.arrays import Array
+from dualprune.errors import DamagedError, InputError, MissingError
+from dualprune.run.attempts import Description, Epoch, find_epochs, finished
+from dualprune.run.derived import DERIVED
+from dualprune.run.part import CHUNK, Part
+
+__all__ = ["Block", "Run"]
+
+Block = tuple[range, dict[str, Array]]
+
+_INTEGERS = ("label", "rival")
+
+
+class Run:
+    """The signals of every sample in every epoch that a Recorder finished.
+
+    ``run["loss"]`` and the other signals have shape (epochs, samples), ``run["labels"]`` has shape
+    (samples,). What was not seen is NaN, or -1 among integers. Reading never writes, locks or
+    creates anything.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
+        self.description = Description.load(self.path)
+        epochs = find_epochs(self.path)
+        done = finished(epochs)
+        refuse_holes(epochs, len(done))
+        self._epochs = [open_parts(epoch, self.description) for epoch in done]
+
+    @property
+    def samples(self) -> int:
+        return self.description.samples
+
+    @property
+    def epochs(self) -> int:
+        """How many epochs are complete."""
+        return len(self._epochs)
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 over the hashes of the parts: two runs that agree hold the same records."""
+        digests = (part.digest for parts in self._epochs for part in parts)
+        return hashlib.sha256("".join([self.description.digest, *digests]).encode()).hexdigest()
+
+    def __getitem__(self, name: str) -> Array:
+        if name == "labels":
+            return self._labels()
+        self._recorded([name])
+        whole: Array | None = None
+        for ids, block in self.blocks([name]):
+            if whole is None:
+                whole = np.empty((self.epochs, self.samples), block[name].dtype)
+            whole[:, ids.start : ids.stop] = block[name]
+        return whole if whole is not None else np.empty((0, self.samples))
+
+    def has(self, name: str) -> bool:
+        """Whether `name` is a signal of this run, recorded or derived."""
+        needed = DERIVED[name][1] if name in DERIVED else (name,)
+        return all(each in ("label", *self.description.signals) for each in needed)
+
+    def blocks(self, names: Sequence[str], *, epochs: int | None = None) -> Iterator[Block]:
+        """Stream ranges of ids with their signals, each of shape (epochs, ids in the range).
+
+        Memory holds a few blocks of `CHUNK` ids, however many samples there are.
+        """
+        stored = self._recorded(names)
+        chosen = self._epochs[: self.first_epochs(epochs)]
+        workers = os.cpu_count() or 1
+        pending: deque[Future[Block]] = deque()
+        with ThreadPoolExecutor(workers) as pool:
+            for chunk in range(-(-self.samples // CHUNK)):
+                pending.append(pool.submit(self._block, chosen, chunk, list(names), stored))
+                if len(pending) > workers:
+                    yield pending.popleft().result()
+            while pending:
+                yield pending.popleft().result()
+
+    def first_epochs(self, epochs: int | None) -> int:
+        """Check a number of epochs against what is there; None means all."""
+        if epochs is None:
+            return self.epochs
+        if not 1 <= epochs <= self.epochs:
+            raise InputError(f"epochs must be from 1 to {self.epochs}, got {epochs}")
+        return epochs
+
+    def _recorded(self, names: Sequence[str]) -> list[str]:
+        """Columns to read for these signals."""
+        for name in names:
+            if not self.has(name):
+                known = [*self.description.signals, *filter(self.has, DERIVED)]
+                raise MissingError(
+                    f"this run has no {name!r}; it has {', '.join(known)}. "
+                    f"Record again with signals=[..., {name!r}]."
+                )
+        needed = [each for name in names for each in DERIVED.get(name, (None, (name,)))[1]]
+        return list(dict.fromkeys(needed))
+
+    def _block(
+        self, epochs: list[list[Part]], chunk: int, names: list[str], stored: list[str]
+    ) -> Block:
+        ids = range(chunk * CHUNK, min((chunk + 1) * CHUNK, self.samples))
+        columns = {
+            name: np.full((len(epochs), len(ids)), -1, np.int32)
+            if name in _INTEGERS
+            else np.full((len(epochs), len(ids)), np.nan, np.float32)
+            for name in stored
+        }
+        for row, parts in enumerate(epochs):
+            for part in reversed(parts):  # the lowest process comes last, so its value stays
+                where, values = part.read(chunk, stored)
+                for column, value in zip(columns.values(), values, strict=True):
+                    column[row, where] = value
+        return ids, {name: _derive(name, columns) for name in names}
+
+    def _labels(self) -> Array:
+        labels = np.full(self.samples, -1, np.int32)
+        for parts in self._epochs:
+            for part in parts:
+                for chunk in part.groups:
+                    where, (values,) = part.read(chunk, ["label"])
+                    known = labels[chunk * CHUNK : (chunk + 1) * CHUNK]
+                    known[where] = np.where(known[where] < 0, values, known[where])
+            if labels.min() >= 0:
+                break
+        return labels
+
+
+def _derive(name: str, columns: dict[str, Array]) -> Array:
+    if name not in DERIVED:
+        return columns[name]
+    fn, needed = DERIVED[name]
+    return fn(*(columns[each] for each in needed))
+
+
+def open_parts(epoch: Epoch, description: Description) -> list[Part]:
+    """Open and check the parts of a complete epoch, in the order of the writing processes."""
+    attempt = epoch.attempt
+    if attempt.run != description.digest:
+        raise DamagedError(f"{attempt.folder} was recorded for another run.json")
+    return [
+        Part.open(path, {"attempt": attempt.identity, "epoch": epoch.number, "writer": writer})
+        for writer, path in sorted(epoch.parts().items())
+    ]
+
+
+def refuse_holes(epochs: dict[int, Epoch], done: int) -> None:
+    """Refuse a complete epoch behind one that is not: a recording cannot leave that."""
+    later = [n for n in epochs if n > done and epochs[n].is_complete()]
+    if later:
+        raise DamagedError(
+            f"epoch {done + 1} has lost a part, but epoch {min(later)} is complete "
+            f"({epochs[min(later)].folder}). Bring the file back, or record again with "
+            f"start_epoch={done + 1}."
+        )

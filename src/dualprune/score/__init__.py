@@ -1,0 +1,38 @@
+"""From recorded arrays to one number per sample; `top` keeps the high ones."""
+
+from collections.abc import Callable
+
+from dualprune.arrays import Array
+from dualprune.score.aum import aum, aum_prob
+from dualprune.score.confidence import confidence
+from dualprune.score.dual import dual
+from dualprune.score.dyn_unc import dyn_unc
+from dualprune.score.el2n import el2n
+from dualprune.score.entropy import entropy
+from dualprune.score.forgetting import forgetting
+from dualprune.score.from_runs import from_runs
+from dualprune.score.tdds import tdds
+from dualprune.score.variability import variability
+
+__all__ = [
+    "SCORES",
+    "aum",
+    "aum_prob",
+    "confidence",
+    "dual",
+    "dyn_unc",
+    "el2n",
+    "entropy",
+    "forgetting",
+    "from_runs",
+    "tdds",
+    "variability",
+]
+
+SCORES: dict[str, Callable[..., Array]] = {
+    f.__name__: f
+    for f in (
+        *(dual, dyn_unc, el2n, forgetting, aum, aum_prob),
+        *(entropy, tdds, confidence, variability),
+    )
+}

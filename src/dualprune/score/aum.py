@@ -1,0 +1,64 @@
+r"""AUM: the area under the margin.
+
+.. math:: s_i = - \operatorname{mean}_t \; (z_{it y_i} - \max_{c \ne y_i} z_{itc})
+
+A low area means a hard or a wrong label. Scores here are high for what is kept, and the pruning
+literature keeps the hard side, so the area is negated; `keep="easy"` gives the area itself.
+"""
+
+from typing import Literal
+
+import numpy as np
+
+from dualprune.arrays import Array
+from dualprune.score.observed import mean_observed
+
+__all__ = ["aum", "aum_prob"]
+
+
+def aum(margin: Array, *, keep: Literal["hard", "easy"] = "hard") -> Array:
+    """Keep the lowest margins between the label's logit and the best other logit.
+
+    Parameters
+    ----------
+    margin
+        Label's logit minus the best other logit, shape (epochs, samples).
+    keep
+        Which side gets the high scores: hard, as in CCS, or easy, as in the text of the DUAL paper
+        and where AUM serves to drop wrong labels.
+
+    Examples
+    --------
+    >>> margins = np.array([[1.0, 4.0], [-3.0, 6.0]])
+    >>> aum(margins).tolist(), aum(margins, keep="easy").tolist()
+    ([1.0, -5.0], [-1.0, 5.0])
+
+    References
+    ----------
+    Pleiss et al., 2020. Identifying Mislabeled Data using the Area Under the Margin Ranking.
+    arXiv:2001.10528
+    """
+    area = mean_observed(margin)
+    return area if keep == "easy" else np.negative(area)
+
+
+def aum_prob(prob_margin: Array, *, keep: Literal["hard", "easy"] = "hard") -> Array:
+    """Keep the lowest margins between probabilities, the variant that CCS and D2 compute.
+
+    Parameters
+    ----------
+    prob_margin
+        Label's probability minus the best other, shape (epochs, samples).
+    keep
+        Which side gets the high scores.
+
+    Examples
+    --------
+    >>> aum_prob(np.array([[0.9, -0.2], [0.7, 0.0]])).round(3).tolist()
+    [-0.8, 0.1]
+
+    References
+    ----------
+    Zheng et al., 2023. Coverage-centric Coreset Selection for High Pruning Rates. arXiv:2210.15809
+    """
+    return aum(prob_margin, keep=keep)

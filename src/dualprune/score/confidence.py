@@ -1,0 +1,30 @@
+r"""Confidence: the mean probability of the label.
+
+.. math:: s_i = \operatorname{mean}_t \; p_{it y_i}
+"""
+
+from dualprune.arrays import Array
+from dualprune.score.observed import mean_observed
+
+__all__ = ["confidence"]
+
+
+def confidence(target_prob: Array) -> Array:
+    """Keep what is easy; together with `variability` it is the map of the dataset.
+
+    Parameters
+    ----------
+    target_prob
+        Probability of the label, shape (epochs, samples).
+
+    Examples
+    --------
+    >>> confidence(np.array([[0.9, 0.1], [0.7, 0.3]])).round(3).tolist()
+    [0.8, 0.2]
+
+    References
+    ----------
+    Swayamdipta et al., 2020. Dataset Cartography: Mapping and Diagnosing Datasets with Training
+    Dynamics. arXiv:2009.10795
+    """
+    return mean_observed(target_prob)

@@ -1,0 +1,42 @@
+r"""DUAL: how hard a sample is, times how much the model wavers on it.
+
+.. math:: s_i = \operatorname{mean}_k \; (1 - \mu_{ik}) \, \sigma_{ik}
+
+where :math:`\mu_{ik}` and :math:`\sigma_{ik}` are the mean and the sample standard deviation
+(denominator J - 1) of the probability of the label over the window of J epochs that starts at k.
+"""
+
+import numpy as np
+
+from dualprune.arrays import Array
+from dualprune.score.windows import weighted_spread
+
+__all__ = ["dual"]
+
+
+def dual(target_prob: Array, *, window: int = 10) -> Array:
+    """Keep what is hard and still uncertain.
+
+    Parameters
+    ----------
+    target_prob
+        Probability of the label, shape (epochs, samples).
+    window
+        Epochs per window, J.
+
+    Examples
+    --------
+    Three samples: learned at once, never learned, learned slowly.
+
+    >>> easy, never, slow = np.full(20, 0.9), np.full(20, 0.1), np.linspace(0.1, 0.9, 20)
+    >>> dual(np.stack([easy, never, slow], axis=1), window=5).round(3).tolist()
+    [0.0, 0.0, 0.033]
+
+    References
+    ----------
+    Cho et al., 2025. Lightweight Dataset Pruning without Full Training via Example Difficulty and
+    Prediction Uncertainty. arXiv:2502.06905
+    """
+    return weighted_spread(
+        target_prob, window, weights=lambda n: np.full(n, 1 / n), divisor=window - 1, hard=True
+    )

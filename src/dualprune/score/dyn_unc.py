@@ -1,0 +1,43 @@
+r"""Dyn-Unc: how much the model wavers on a sample.
+
+.. math:: s_i = \operatorname{mean}_k \; \sigma_{ik}
+
+where :math:`\sigma_{ik}` is the sample standard deviation (denominator J - 1) of the probability of
+the label over the window of J epochs that starts at k.
+"""
+
+import numpy as np
+
+from dualprune.arrays import Array
+from dualprune.score.windows import weighted_spread
+
+__all__ = ["dyn_unc"]
+
+
+def dyn_unc(target_prob: Array, *, window: int = 10, skip_last: bool = False) -> Array:
+    """Keep what stays uncertain.
+
+    Parameters
+    ----------
+    target_prob
+        Probability of the label, shape (epochs, samples).
+    window
+        Epochs per window, J.
+    skip_last
+        Leave out the window that ends at the last epoch, as the authors' code does.
+
+    Examples
+    --------
+    A sample that is known, and one that flips every epoch.
+
+    >>> dyn_unc(np.array([[0.9, 0.0], [0.9, 1.0], [0.9, 0.0]]), window=2).round(3).tolist()
+    [0.0, 0.707]
+
+    References
+    ----------
+    He et al., 2024. Large-scale Dataset Pruning with Dynamic Uncertainty. arXiv:2306.05175
+    """
+    values = target_prob[:-1] if skip_last else target_prob
+    return weighted_spread(
+        values, window, weights=lambda n: np.full(n, 1 / n), divisor=window - 1, hard=False
+    )

@@ -1,0 +1,41 @@
+r"""EL2N: how far the prediction is from the label.
+
+.. math:: s_i = \lVert p_i - \mathrm{onehot}(y_i) \rVert_2
+"""
+
+from typing import Literal
+
+import numpy as np
+
+from dualprune.arrays import Array
+from dualprune.score.observed import last_observed, mean_observed
+
+__all__ = ["el2n"]
+
+
+def el2n(error_norm: Array, *, over: Literal["last", "mean", "sum"] = "last") -> Array:
+    """Keep what is predicted worst.
+
+    Parameters
+    ----------
+    error_norm
+        Length of the error vector, shape (epochs, samples).
+    over
+        The last of these epochs (the published setting is the 20th: pass the first 20), or the mean
+        or the sum of all of them (CCS and D2 sum the first 10). A sum over a sample that some
+        epochs missed is scaled up to all of them.
+
+    Examples
+    --------
+    >>> errors = np.array([[0.2, 1.4], [0.1, 1.0]])
+    >>> el2n(errors).tolist(), el2n(errors, over="sum").round(3).tolist()
+    ([0.1, 1.0], [0.3, 2.4])
+
+    References
+    ----------
+    Paul et al., 2021. Deep Learning on a Data Diet. arXiv:2107.07075
+    """
+    if over == "last":
+        return last_observed(error_norm).astype(np.float64)
+    mean = mean_observed(error_norm)
+    return mean if over == "mean" else mean * len(error_norm)

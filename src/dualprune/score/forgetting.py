@@ -1,0 +1,51 @@
+r"""Forgetting: how often a sample that was right becomes wrong.
+
+.. math:: s_i = \#\{ t : a_{i,t-1} = 1, \; a_{it} = 0 \}
+
+over consecutive presentations t, where :math:`a_{it}` is 1 when sample i is classified correctly.
+"""
+
+from typing import Literal
+
+import numpy as np
+
+from dualprune.arrays import Array
+
+__all__ = ["forgetting"]
+
+
+def forgetting(correct: Array, *, never_learned: Literal["max", "zero"] = "max") -> Array:
+    """Keep what is forgotten most often.
+
+    Parameters
+    ----------
+    correct
+        1 for right, 0 for wrong, NaN for not seen; shape (epochs, samples).
+    never_learned
+        What a sample counts that was never right: as many times as there are epochs (the original)
+        or zero, together with what is never forgotten (CCS, D2 and the code of the DUAL paper).
+
+    Examples
+    --------
+    Never learned, always right, forgotten twice.
+
+    >>> correct = np.array([[0, 1, 0], [0, 1, 1], [0, 1, 0], [0, 1, 1], [0, 1, 0]])
+    >>> forgetting(correct).tolist()
+    [5.0, 0.0, 2.0]
+
+    References
+    ----------
+    Toneva et al., 2019. An Empirical Study of Example Forgetting during Deep Neural Network
+    Learning. arXiv:1812.05159
+    """
+    times: Array = np.zeros(correct.shape[1])
+    learned = np.zeros(correct.shape[1])
+    before = np.full(correct.shape[1], np.nan)
+    for now in correct:
+        times += (before == 1) & (now == 0)
+        learned += now == 1
+        before = np.where(np.isnan(now), before, now)
+    if never_learned == "max":
+        times[learned == 0] = len(correct)
+    times[np.isnan(before)] = np.nan
+    return times

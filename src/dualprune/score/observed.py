@@ -1,0 +1,37 @@
+"""What remains of a sample's values when some epochs did not see it: NaN is missing."""
+
+import numpy as np
+
+from dualprune.arrays import Array
+
+__all__ = ["last_observed", "mean_observed"]
+
+
+def mean_observed(values: Array) -> Array:
+    """Mean over the epochs that saw the sample, NaN if none did.
+
+    Adds one epoch after the other in float64, so a sample's mean does not depend on its neighbours.
+
+    >>> mean_observed(np.array([[1.0, np.nan], [2.0, 4.0]])).tolist()
+    [1.5, 4.0]
+    """
+    total, count = np.zeros(values.shape[1]), np.zeros(values.shape[1])
+    for row in values:
+        seen = ~np.isnan(row)
+        np.add(total, row, out=total, where=seen)
+        count += seen
+    return np.divide(total, count, out=np.full_like(total, np.nan), where=count > 0)
+
+
+def last_observed(values: Array) -> Array:
+    """Give the value of the latest epoch that saw the sample, NaN if none did.
+
+    >>> last_observed(np.array([[1.0, 3.0], [2.0, np.nan]])).tolist()
+    [2.0, 3.0]
+    """
+    latest = np.full(values.shape[1], np.nan)
+    for row in values[::-1]:
+        latest = np.where(np.isnan(latest), row, latest)
+        if not np.isnan(latest).any():
+            break
+    return latest

@@ -1,0 +1,54 @@
+r"""TDDS: how unsteadily the whole prediction moves, late epochs first.
+
+.. math::
+
+    V_{ik} = \sqrt{\textstyle\sum_{j<J-1} (\Delta_{i,k+j} - \bar\Delta_{ik})^2}, \qquad
+    s_i = \sum_k d \, (1 - d)^{K - 1 - k} \, V_{ik}
+
+where :math:`\Delta_{it} = \sum_c |p_{i,t+1,c} (\ln p_{i,t+1,c} - \ln p_{itc})|` is the signal
+`kl_step`, a window of J epochs holds J - 1 of them, and K is the number of windows.
+"""
+
+import numpy as np
+
+from dualprune.arrays import Array
+from dualprune.errors import InputError
+from dualprune.score.windows import weighted_spread
+
+__all__ = ["tdds"]
+
+
+def tdds(kl_step: Array, *, window: int = 10, decay: float = 0.9) -> Array:
+    """Keep what still moves unsteadily in the last windows.
+
+    Parameters
+    ----------
+    kl_step
+        Step from the epoch before, shape (epochs, samples); the first epoch has none and is NaN.
+    window
+        Epochs per window, J.
+    decay
+        Weight of the last window, d; each earlier one weighs 1 - d times the next.
+
+    Examples
+    --------
+    One sample that moves steadily, and one that jumps.
+
+    >>> steps = np.array([[np.nan, np.nan], [0.2, 0.2], [0.2, 0.5], [0.2, 0.2]])
+    >>> tdds(steps, window=3).round(3).tolist()
+    [0.0, 0.21]
+
+    References
+    ----------
+    Zhang et al., 2024. Spanning Training Progress: Temporal Dual-Depth Scoring (TDDS) for Enhanced
+    Dataset Pruning. arXiv:2311.13613
+    """
+    if window < 3:
+        raise InputError(f"TDDS needs windows of at least 3 epochs, got {window}")
+    return weighted_spread(
+        kl_step,
+        window - 1,
+        weights=lambda n: decay * (1 - decay) ** np.arange(n - 1, -1, -1),
+        divisor=1,
+        hard=False,
+    )

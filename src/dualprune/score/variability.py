@@ -1,0 +1,39 @@
+r"""Variability: the spread of the probability of the label over all epochs.
+
+.. math:: s_i = \sqrt{ \operatorname{mean}_t \; (p_{it y_i} - \bar p_i)^2 }
+"""
+
+import numpy as np
+
+from dualprune.arrays import Array
+from dualprune.score.observed import mean_observed
+
+__all__ = ["variability"]
+
+
+def variability(target_prob: Array) -> Array:
+    """Keep what the model changes its mind about; denominator T, as in Dataset Cartography.
+
+    Parameters
+    ----------
+    target_prob
+        Probability of the label, shape (epochs, samples).
+
+    Examples
+    --------
+    >>> variability(np.array([[0.9, 0.0], [0.9, 1.0]])).tolist()
+    [0.0, 0.5]
+
+    References
+    ----------
+    Swayamdipta et al., 2020. Dataset Cartography: Mapping and Diagnosing Datasets with Training
+    Dynamics. arXiv:2009.10795
+    """
+    mean = mean_observed(target_prob)
+    squares, count = np.zeros((2, len(mean)))
+    for row in target_prob:
+        deviation = row - mean
+        seen = ~np.isnan(deviation)
+        np.add(squares, deviation**2, out=squares, where=seen)
+        count += seen
+    return np.sqrt(np.divide(squares, count, out=np.full_like(mean, np.nan), where=count > 0))

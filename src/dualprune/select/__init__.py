@@ -1,0 +1,16 @@
+"""From scores and a budget to the ids to keep, sorted."""
+
+from collections.abc import Callable
+
+from dualprune.arrays import Array
+from dualprune.select.beta import anchor_confidence, beta
+from dualprune.select.budget import budget
+from dualprune.select.random import random
+from dualprune.select.stratified import stratified
+from dualprune.select.top import top
+
+__all__ = ["SELECTORS", "anchor_confidence", "beta", "budget", "random", "stratified", "top"]
+
+SELECTORS: dict[str, Callable[..., Array]] = {
+    f.__name__: f for f in (top, random, beta, stratified)
+}

@@ -1,0 +1,27 @@
+"""Random: every subset is as likely as any other; the baseline to beat."""
+
+from dualprune.arrays import Array
+from dualprune.select.keys import Balance, choose, uniform
+
+__all__ = ["random"]
+
+
+def random(labels: Array, *, k: int, seed: int, balance: Balance = "none", floor: int = 0) -> Array:
+    """Keep a uniform draw without replacement.
+
+    Parameters
+    ----------
+    labels
+        Shape (samples,); only their number matters unless classes are balanced.
+    balance
+        Let every class keep the same share (proportional) or the same number (uniform).
+    floor
+        Keep at least this many of every class.
+
+    Examples
+    --------
+    >>> random(np.array([0, 0, 0, 1, 1, 1]), k=2, seed=3, balance="uniform").tolist()
+    [1, 4]
+    """
+    keys = uniform(seed, 0, len(labels))
+    return choose(keys, k, keys, labels=labels, balance=balance, floor=floor)

@@ -1,0 +1,100 @@
+"""Stratified sampling (CCS): drop the hardest, then cover every level of the score alike.
+
+1. Drop the `cut_off` share with the lowest area under the margin, the hardest or mislabelled end.
+2. Divide the range of the remaining scores into strata of equal width.
+3. Divide the budget evenly; a stratum that has less than its share gives all it has.
+4. Draw uniformly inside each stratum.
+"""
+
+from decimal import Decimal
+
+import numpy as np
+
+from dualprune.arrays import Array
+from dualprune.errors import InputError
+from dualprune.select.keys import (
+    Unscored,
+    check_budget,
+    scored,
+    smallest,
+    smallest_of_each,
+    uniform,
+)
+from dualprune.select.quotas import even
+
+__all__ = ["hardest", "stratified"]
+
+
+def stratified(
+    scores: Array,
+    aum: Array | None = None,
+    *,
+    k: int,
+    seed: int,
+    strata: int = 50,
+    cut_off: float = 0.0,
+    unscored: Unscored = "error",
+) -> Array:
+    """Keep a draw that covers every level of the score, after cutting off the hardest samples.
+
+    Parameters
+    ----------
+    scores
+        What the strata are made of, shape (samples,).
+    aum
+        High for hard, as `score.aum` gives it, shape (samples,); needed for a cut-off.
+    strata
+        How many.
+    cut_off
+        Share of all samples to drop first: those with the highest `aum`, the hardest.
+    unscored
+        What to do with samples whose score is NaN.
+
+    Examples
+    --------
+    A hundred low scores and three high ones: all levels are covered.
+
+    >>> scores = np.concatenate([np.linspace(0, 0.1, 100), [0.5, 0.7, 1.0]])
+    >>> stratified(scores, k=6, seed=0, strata=10)[-3:].tolist()
+    [100, 101, 102]
+
+    References
+    ----------
+    Zheng et al., 2023. Coverage-centric Coreset Selection for High Pruning Rates. arXiv:2210.15809
+    """
+    check_budget(k, len(scores))
+    lots = uniform(seed, 0, len(scores))
+    without, have, rest = scored(np.isnan(scores), k, unscored)
+    left = np.setdiff1d(have, hardest(aum, cut_off, lots), assume_unique=True)
+    if rest > len(left):
+        raise InputError(
+            f"cannot keep {k} of {len(scores)} samples after a cut-off of {cut_off}: "
+            f"{len(left)} are left; keep fewer or cut off less"
+        )
+    levels = _levels(scores[left], strata)
+    quotas = even(np.bincount(levels, minlength=strata), rest)
+    chosen = left[smallest_of_each(lots[left], levels, quotas, lots[left])]
+    return np.sort(np.concatenate([without, chosen]))
+
+
+def hardest(aum: Array | None, cut_off: float, ties: Array) -> Array:
+    """Give the ids that a cut-off drops: the highest `aum`, at most that share, rounded down."""
+    if not 0 <= cut_off < 1:
+        raise InputError(f"cut_off is a share of the samples, from 0 to below 1; got {cut_off}")
+    if cut_off == 0:
+        return np.empty(0, np.int64)
+    if aum is None:
+        raise InputError("a cut-off needs aum, such as score.aum(run['margin'])")
+    count = int(Decimal(str(cut_off)) * len(aum))
+    return smallest(np.where(np.isnan(aum), np.inf, -aum), count, ties)
+
+
+def _levels(scores: Array, strata: int) -> Array:
+    """Number the strata of equal width from 0; the highest score belongs to the last."""
+    if strata < 1:
+        raise InputError(f"strata must be at least 1, got {strata}")
+    low, high = (scores.min(), scores.max()) if len(scores) else (0.0, 0.0)
+    if low == high:
+        return np.zeros(len(scores), np.int64)
+    levels = (scores - low) / (high - low) * strata
+    return np.minimum(levels.astype(np.int64), strata - 1)

@@ -1,0 +1,48 @@
+"""Top: the highest scores."""
+
+import numpy as np
+
+from dualprune.arrays import Array
+from dualprune.select.keys import Balance, Unscored, choose, uniform
+
+__all__ = ["top"]
+
+
+def top(
+    scores: Array,
+    labels: Array | None = None,
+    *,
+    k: int,
+    seed: int,
+    balance: Balance = "none",
+    floor: int = 0,
+    unscored: Unscored = "error",
+) -> Array:
+    """Keep the highest scores; ties fall by lot.
+
+    Parameters
+    ----------
+    scores, labels
+        Shape (samples,); labels are needed only to balance classes.
+    balance
+        Let every class keep the same share (proportional) or the same number (uniform).
+    floor
+        Keep at least this many of every class.
+    unscored
+        What to do with samples whose score is NaN.
+
+    Examples
+    --------
+    >>> top(np.array([0.1, 0.9, 0.5]), k=2, seed=0).tolist()
+    [1, 2]
+    """
+    ties = uniform(seed, 0, len(scores))
+    return choose(
+        -np.asarray(scores, np.float64),
+        k,
+        ties,
+        labels=labels,
+        balance=balance,
+        floor=floor,
+        unscored=unscored,
+    )
