@@ -20,8 +20,11 @@ def random(labels: Array, *, k: int, seed: int, balance: Balance = "none", floor
 
     Examples
     --------
-    >>> random(np.array([0, 0, 0, 1, 1, 1]), k=2, seed=3, balance="uniform").tolist()
-    [1, 4]
+    One of each class.
+
+    >>> labels = np.array([0, 0, 0, 1, 1, 1])
+    >>> labels[random(labels, k=2, seed=3, balance="uniform")].tolist()
+    [0, 1]
     """
     keys = uniform(seed, 0, len(labels))
     return choose(keys, k, keys, labels=labels, balance=balance, floor=floor)
