@@ -1,0 +1,14 @@
+"""Print one table: what was measured, and what it must reach."""
+
+import os
+import platform
+import sys
+
+from benchmarks import disk, memory, recording, sampling
+
+PARTS = {"memory": memory, "disk": disk, "sampling": sampling, "recording": recording}
+
+print(f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}")
+for name in sys.argv[1:] or PARTS:
+    for what, measured, goal in PARTS[name].rows():
+        print(f"{what:36} {measured:>10}   {goal}", flush=True)

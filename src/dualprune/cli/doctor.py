@@ -1,0 +1,76 @@
+"""`dualprune doctor`: what a run holds, in plain words."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dualprune.run.attempts import Attempt, Description
+from dualprune.run.health import EpochHealth, Health, examine
+
+__all__ = ["doctor"]
+
+
+def doctor(run: Annotated[Path, typer.Argument(help="Folder of a run.")]) -> None:
+    """Read all of a run and say what is there; the exit code is 1 if anything is damaged."""
+    health = examine(run)
+    for line in _report(run, health):
+        typer.echo(line)
+    if health.damage:
+        raise typer.Exit(1)
+
+
+def _report(run: Path, health: Health) -> Iterator[str]:
+    if health.description is not None:
+        yield from _about(run, health.description)
+    yield f"attempts    {len(health.attempts)}"
+    for attempt in health.attempts:
+        yield f"            {_attempt(attempt, health.epochs)}"
+    yield f"epochs      {len(health.epochs)} complete"
+    for epoch in health.incomplete:
+        parts, writers = len(epoch.parts()), epoch.attempt.writers
+        yield f"            {epoch.number} is incomplete ({parts} of {writers} parts) and not used"
+    if health.epochs and health.description is not None:
+        yield from _contents(health, health.description.samples)
+    if health.leftovers:
+        yield f"leftovers   {len(health.leftovers)} files that readers pass over, the first is "
+        yield f"            {health.leftovers[0]}"
+    yield "damage      " + ("none" if not health.damage else f"{len(health.damage)} found")
+    yield from (f"            {line}" for line in health.damage)
+
+
+def _about(run: Path, description: Description) -> Iterator[str]:
+    yield f"run         {run}"
+    yield f"samples     {description.samples:,} in {description.classes} classes"
+    yield f"signals     {', '.join(description.signals)}, from the {description.mode} pass"
+
+
+def _attempt(attempt: Attempt, epochs: list[EpochHealth]) -> str:
+    used = [epoch.number for epoch in epochs if epoch.attempt == attempt.number]
+    span = f"epochs {used[0]} to {used[-1]} are used" if used else "nothing of it is used"
+    processes = "1 process" if attempt.writers == 1 else f"{attempt.writers} processes"
+    return f"{attempt.number}: from epoch {attempt.first_epoch}, {processes}; {span}"
+
+
+def _contents(health: Health, samples: int) -> Iterator[str]:
+    seen = sum(epoch.seen for epoch in health.epochs)
+    least = min(health.epochs, key=lambda epoch: epoch.seen)
+    missing = samples * len(health.epochs) - seen
+    yield f"coverage    {seen / (samples * len(health.epochs)):.2%}" + (
+        f"; {missing:,} missing, most in epoch {least.number} ({samples - least.seen:,})"
+        if missing
+        else ": every sample in every epoch"
+    )
+    if health.never_seen:
+        yield f"            {health.never_seen:,} samples were never seen"
+    yield f"duplicates  {_worst([e.duplicates for e in health.epochs])}"
+    yield f"not finite  {_worst([e.non_finite for e in health.epochs])}"
+    if health.labels_changed:
+        yield f"labels      changed {health.labels_changed:,} times between epochs"
+
+
+def _worst(counts: list[int]) -> str:
+    if not any(counts):
+        return "none"
+    return f"{sum(counts):,}, most in epoch {counts.index(max(counts)) + 1} ({max(counts):,})"

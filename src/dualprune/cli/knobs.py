@@ -1,0 +1,40 @@
+"""Commands whose flags are the knobs of a function, so that no flag is written twice."""
+
+from collections.abc import Callable
+from inspect import Parameter, Signature, signature
+from typing import Annotated, Any
+
+import typer
+
+from dualprune.arrays import Array, inputs, knobs
+from dualprune.cli.docs import read_docstring
+
+__all__ = ["command_for"]
+
+
+def command_for(fn: Callable[..., Array], body: Callable[..., None]) -> Callable[..., None]:
+    """Give `body` the knobs of `fn` as flags; it gets their values as one dict, `given`."""
+    passport = read_docstring(fn)
+    flags = [
+        Parameter(
+            name,
+            Parameter.KEYWORD_ONLY,
+            default=knob.default,
+            annotation=Annotated[
+                knob.annotation, typer.Option(help=passport.parameters.get(name, ""))
+            ],
+        )
+        for name, knob in knobs(fn).items()
+    ]
+    passed = {"fn", "given"} if "scores" in inputs(fn) else {"fn", "given", "score"}
+    own = [p for p in signature(body).parameters.values() if p.name not in passed]
+
+    def command(**arguments: Any) -> None:
+        given = {flag.name: arguments.pop(flag.name) for flag in flags}
+        body(fn=fn, given=given, **arguments)
+
+    parameters = [p.replace(kind=Parameter.KEYWORD_ONLY) for p in own] + flags
+    command.__signature__ = Signature(parameters)  # type: ignore[attr-defined] # typer reads it
+    command.__annotations__ = {p.name: p.annotation for p in parameters}
+    command.__doc__ = passport.summary
+    return command

@@ -1,0 +1,98 @@
+"""Look at all of a run, and say what is there even if some of it is damaged."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from dualprune.arrays import Array
+from dualprune.errors import DamagedError
+from dualprune.run.attempts import Attempt, Description, Epoch, find_attempts, find_epochs, finished
+from dualprune.run.part import CHUNK
+from dualprune.run.reader import open_parts, refuse_holes
+
+__all__ = ["EpochHealth", "Health", "examine"]
+
+
+@dataclass(frozen=True)
+class EpochHealth:
+    """What one complete epoch holds."""
+
+    number: int
+    attempt: int
+    seen: int
+    duplicates: int
+    non_finite: int
+
+
+@dataclass
+class Health:
+    """What was found; `damage` is empty for a sound run."""
+
+    description: Description | None = None
+    attempts: list[Attempt] = field(default_factory=list)
+    epochs: list[EpochHealth] = field(default_factory=list)
+    incomplete: list[Epoch] = field(default_factory=list)
+    never_seen: int = 0
+    labels_changed: int = 0
+    leftovers: list[Path] = field(default_factory=list)
+    damage: list[str] = field(default_factory=list)
+
+
+def examine(root: Path) -> Health:
+    """Read every file of a run and check it against its hashes, checksums and place."""
+    health = Health()
+    try:
+        health.description = Description.load(root)
+        health.attempts = find_attempts(root)
+        epochs = find_epochs(root)
+        done = finished(epochs)
+        health.incomplete = [e for e in epochs.values() if not e.is_complete()]
+        refuse_holes(epochs, len(done))
+    except DamagedError as error:
+        health.damage.append(str(error))
+        return health
+    _examine_epochs(done, health, health.description)
+    health.leftovers = _leftovers(root)
+    return health
+
+
+def _examine_epochs(done: list[Epoch], health: Health, description: Description) -> None:
+    labels = np.full(description.samples, -1, np.int32)
+    for epoch in done:
+        try:
+            health.epochs.append(_examine_epoch(epoch, description, labels, health))
+        except DamagedError as error:
+            health.damage.append(str(error))
+    health.never_seen = int((labels < 0).sum()) if done else description.samples
+
+
+def _examine_epoch(
+    epoch: Epoch, description: Description, labels: Array, health: Health
+) -> EpochHealth:
+    seen = np.zeros(description.samples, bool)
+    rows = duplicates = non_finite = 0
+    for part in open_parts(epoch, description):
+        duplicates += part.facts["duplicates"]
+        non_finite += part.facts["non_finite"]
+        for chunk in part.groups:
+            where, (label, *_) = part.read(chunk, ["label", *description.signals])
+            known = labels[chunk * CHUNK : (chunk + 1) * CHUNK]
+            health.labels_changed += int(((known[where] >= 0) & (known[where] != label)).sum())
+            known[where] = label
+            seen[chunk * CHUNK : (chunk + 1) * CHUNK][where] = True
+            rows += len(label)
+    unique = int(seen.sum())
+    attempt = epoch.attempt.number
+    return EpochHealth(epoch.number, attempt, unique, duplicates + rows - unique, non_finite)
+
+
+def _leftovers(root: Path) -> list[Path]:
+    """Files that a recording did not finish or did not write; readers pass them over."""
+    known = {root / "run.json", root / "names.parquet"}
+    for attempt in find_attempts(root):
+        known.add(attempt.folder / "start.json")
+        known.update(path for epoch in attempt.epochs() for path in epoch.parts().values())
+    ours = [root, *(root / "attempts").rglob("*")]
+    files = [path for path in [*root.iterdir(), *ours] if path.is_file()]
+    return sorted({path for path in files if path not in known})
