@@ -7,7 +7,7 @@ from scipy import stats
 
 from benchmarks.timing import SAMPLES, interleaved
 from dualprune.select import beta
-from dualprune.select.beta import anchor_confidence, parameters
+from dualprune.select.beta import parameters
 
 
 def rows() -> Iterator[tuple[str, str, str]]:
@@ -15,8 +15,7 @@ def rows() -> Iterator[tuple[str, str, str]]:
     scores, confidence, k = rng.random(SAMPLES), rng.random(SAMPLES), SAMPLES // 10
 
     def obvious() -> np.ndarray:
-        mu = anchor_confidence(scores, confidence, seed=0)
-        a, b = parameters(mu, 1 - k / SAMPLES, c_d=5.5, concentration=15)
+        a, b = parameters(0.25, 1 - k / SAMPLES, c_d=5.5, concentration=15)
         weights = stats.beta.pdf(confidence, a, b) * scores
         return rng.choice(SAMPLES, k, replace=False, p=weights / weights.sum())
 

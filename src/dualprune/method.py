@@ -53,7 +53,8 @@ def select_from(
     used = _settings(fn, given or {})
     if name == "beta" and scored is None and used["mu"] is None:
         best = from_runs(SCORES["dual"], *runs, epochs=epochs)
-        used["mu"] = anchor_confidence(best, data["confidence"], seed=seed, anchor=used["anchor"])
+        lots = uniform(seed, 0, len(best))
+        used["mu"] = anchor_confidence(best, data["confidence"], lots, anchor=used["anchor"])
     ids = fn(**data, k=k, seed=seed, **used)
     card = {
         "method": name if scored is None else f"{scored.score}+{name}",

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import numpy as np
 
 from dualprune.arrays import Array
+from dualprune.run.exponential import exp_minus
 
 __all__ = ["DERIVED"]
 
@@ -15,8 +16,7 @@ def target_prob(loss: Array) -> Array:
     >>> target_prob(np.log([2.0, 4.0], dtype=np.float32)).round(3).tolist()
     [0.5, 0.25]
     """
-    probability = np.negative(loss, dtype=np.float64)
-    return np.exp(probability, out=probability)
+    return exp_minus(loss)
 
 
 def correct(margin: Array) -> Array:
@@ -36,7 +36,7 @@ def prob_margin(loss: Array, margin: Array) -> Array:
     [0.25]
     """
     margin = np.asarray(margin, np.float64)
-    larger = np.exp(-np.maximum(loss + np.minimum(margin, 0), 0))
+    larger = exp_minus(np.maximum(loss + np.minimum(margin, 0), 0))
     difference: Array = np.copysign(larger * -np.expm1(-np.abs(margin)), margin)
     return difference
 

@@ -103,6 +103,11 @@ class Part:
     def digest(self) -> str:
         return self.path.stem.rpartition("-")[2]
 
+    def holds_all(self, ids: range) -> bool:
+        """Whether every id of a chunk is here."""
+        group = self.groups.get(ids.start // CHUNK)
+        return group is not None and group.rows == len(ids)
+
     def read(self, chunk: int, names: list[str]) -> tuple[Array | slice, list[Array]]:
         """Positions inside the chunk that this part holds, and the values of each column there."""
         group = self.groups.get(chunk)

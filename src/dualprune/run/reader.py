@@ -19,7 +19,7 @@ __all__ = ["Block", "Run"]
 
 Block = tuple[range, dict[str, Array]]
 
-_INTEGERS = ("label", "rival")
+_MISSING = {"label": -1, "rival": -1}  # integers have no NaN
 
 
 class Run:
@@ -81,7 +81,7 @@ class Run:
         with ThreadPoolExecutor(workers) as pool:
             for chunk in range(-(-self.samples // CHUNK)):
                 pending.append(pool.submit(self._block, chosen, chunk, list(names), stored))
-                if len(pending) > workers:
+                if len(pending) == workers:
                     yield pending.popleft().result()
             while pending:
                 yield pending.popleft().result()
@@ -111,12 +111,13 @@ class Run:
     ) -> Block:
         ids = range(chunk * CHUNK, min((chunk + 1) * CHUNK, self.samples))
         columns = {
-            name: np.full((len(epochs), len(ids)), -1, np.int32)
-            if name in _INTEGERS
-            else np.full((len(epochs), len(ids)), np.nan, np.float32)
+            name: np.empty((len(epochs), len(ids)), np.int32 if name in _MISSING else np.float32)
             for name in stored
         }
         for row, parts in enumerate(epochs):
+            if not any(part.holds_all(ids) for part in parts):
+                for name, column in columns.items():
+                    column[row] = _MISSING.get(name, np.nan)
             for part in reversed(parts):  # the lowest process comes last, so its value stays
                 where, values = part.read(chunk, stored)
                 for column, value in zip(columns.values(), values, strict=True):

@@ -13,7 +13,6 @@ weight is still a weight. A larger c_D stays with hard samples longer.
 """
 
 import numpy as np
-from scipy.special import xlog1py, xlogy
 
 from dualprune.arrays import Array
 from dualprune.errors import InputError
@@ -76,11 +75,11 @@ def beta(
     """
     check_budget(k, len(confidence))
     _check(scores, c_d, concentration, mu)
+    lots = uniform(seed, 0, len(confidence))
     if mu is None and scores is not None:
-        mu = anchor_confidence(scores, confidence, seed=seed, anchor=anchor)
+        mu = anchor_confidence(scores, confidence, lots, anchor=anchor)
     if mu is None:
         raise InputError("beta without scores needs mu, such as anchor_confidence(dual, ...)")
-    lots = uniform(seed, 0, len(confidence))
     a, b = parameters(mu, 1 - k / len(confidence), c_d=c_d, concentration=concentration)
     keys = np.log(-np.log(lots)) - log_density(confidence, a, b)
     if scores is not None:
@@ -101,16 +100,15 @@ def _check(scores: Array | None, c_d: float, concentration: float, mu: float | N
         raise InputError(f"mu is a confidence, from 0 to 1; got {mu}")
 
 
-def anchor_confidence(scores: Array, confidence: Array, *, seed: int, anchor: int = 10) -> float:
+def anchor_confidence(scores: Array, confidence: Array, ties: Array, *, anchor: int = 10) -> float:
     """Mean confidence of the `anchor` best samples, fewer if there are fewer.
 
     >>> scores, confidence = np.array([0.3, 0.1, 0.2]), np.array([0.2, 0.9, 0.4])
-    >>> round(anchor_confidence(scores, confidence, seed=0, anchor=2), 3)
+    >>> round(anchor_confidence(scores, confidence, uniform(0, 0, 3), anchor=2), 3)
     0.3
     """
-    lots = uniform(seed, 0, len(scores))
-    have = np.flatnonzero(~np.isnan(scores))
-    best = have[smallest(-scores[have], min(anchor, len(have)), lots[have])]
+    have = len(scores) - int(np.isnan(scores).sum())
+    best = smallest(-scores, min(anchor, have), ties)
     return float(confidence[best].mean())
 
 
@@ -134,5 +132,5 @@ def log_density(confidence: Array, a: float, b: float) -> Array:
     [-55.262, -2.079, -27.631]
     """
     p = np.clip(confidence, 1e-12, 1 - 1e-12)
-    density: Array = xlogy(a - 1, p) + xlog1py(b - 1, -p)
+    density: Array = (a - 1) * np.log(p) + (b - 1) * np.log1p(-p)
     return density

@@ -38,8 +38,10 @@ def uniform(seed: int, start: int, stop: int) -> Array:
         raise InputError(f"seed must be from 0 to 2**64 - 1, got {seed}")
     first = start // 4  # Philox makes four numbers at a time
     generator = np.random.Philox(key=seed).advance(first)
-    raw = generator.random_raw(stop - 4 * first)[start - 4 * first :]
-    return ((raw >> np.uint64(12)) + 0.5) * 2.0**-52
+    bits = generator.random_raw(stop - 4 * first)[start - 4 * first :]
+    bits >>= np.uint64(12)
+    bits |= np.uint64(1023 << 52)  # as the fraction of a float between 1 and 2
+    return bits.view(np.float64) - (1 - 2.0**-53)
 
 
 def check_budget(k: int, samples: int) -> None:
