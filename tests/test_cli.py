@@ -1,0 +1,236 @@
+"""The commands, as a user types them."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from dualprune import Coreset, Run, score, select
+from dualprune.arrays import knobs
+from dualprune.cli.__main__ import app, main
+from dualprune.run.attempts import Attempt, Description
+from dualprune.run.writer import begin, write_part
+from dualprune.score import SCORES
+from dualprune.select import SELECTORS
+
+SAMPLES, EPOCHS = 60, 12
+SIGNALS = ("loss", "margin", "rival", "entropy", "error_norm", "kl_step")
+
+
+def columns(epoch, ids):
+    rng = np.random.default_rng(epoch)
+    floats = {name: rng.gamma(1, 1, SAMPLES).astype(np.float32)[ids] for name in SIGNALS}
+    floats["margin"] -= 1
+    labels = (ids % 3).astype(np.int32)
+    return {"id": ids, "label": labels, **floats, "rival": ((ids + 1) % 3).astype(np.int32)}
+
+
+def write_epochs(root, epochs, *, start_epoch=None, writers=1, absent=()):
+    number = begin(root, Description(SAMPLES, 3, SIGNALS), start_epoch, writers)
+    attempt = Attempt.load(root / "attempts" / f"{number:04d}")
+    for epoch in epochs:
+        for writer in range(writers):
+            ids = np.setdiff1d(np.arange(writer, SAMPLES, writers), absent)
+            counts = {"duplicates": 0, "non_finite": 0}
+            write_part(attempt, epoch, writer, columns(epoch, ids), counts)
+    return attempt
+
+
+@pytest.fixture
+def run(tmp_path):
+    write_epochs(tmp_path / "run", range(1, EPOCHS + 1))
+    return tmp_path / "run"
+
+
+@pytest.fixture
+def dualprune(monkeypatch, capsys):
+    def call(*words):
+        monkeypatch.setattr(sys, "argv", ["dualprune", *map(str, words)])
+        with pytest.raises(SystemExit) as stop:
+            main()
+        printed = capsys.readouterr()
+        return stop.value.code or 0, printed.out, printed.err
+
+    return call
+
+
+@pytest.mark.parametrize("name", SCORES)
+def test_every_score_is_a_command_that_prints_the_file_it_wrote(dualprune, run, name):
+    code, out, err = dualprune("score", name, run)
+    assert (code, err) == (0, "")
+    table = pq.read_table(out.strip())
+    assert table.column_names == ["id", "score"]
+    expected = score.from_runs(SCORES[name], Run(run))
+    np.testing.assert_array_equal(table.column("score").to_numpy(), expected)
+
+
+@pytest.mark.parametrize("table", [SCORES, SELECTORS])
+def test_flags_are_the_knobs_of_the_functions(dualprune, table, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    word = "score" if table is SCORES else "select"
+    for name, fn in table.items():
+        _, out, _ = dualprune(word, name, "--help")
+        for knob in knobs(fn):
+            assert "--" + knob.replace("_", "-") in out
+
+
+def test_a_knob_and_the_epochs_change_the_scores(dualprune, run):
+    _, out, _ = dualprune("score", "dual", run, "--window", 4, "--epochs", 9)
+    expected = score.dual(Run(run)["target_prob"][:9], window=4)
+    found = pq.read_table(out.strip()).column("score").to_numpy()
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_commands_compose(dualprune, run, tmp_path):
+    _, scores, _ = dualprune("score", "dual", run, "--epochs", 11)
+    out = tmp_path / "small"
+    code, printed, said = dualprune(
+        "select",
+        "beta",
+        run,
+        "--score",
+        scores.strip(),
+        "--keep",
+        "0.25",
+        "--c-d",
+        5.5,
+        "--out",
+        out,
+    )
+    assert (code, printed.strip()) == (0, str(out))
+    assert "kept 15 of 60 samples (25.0%) with dual+beta, seed 0" in said
+    p = Run(run)["target_prob"][:11]
+    expected = select.beta(score.dual(p), score.confidence(p), k=15, seed=0, c_d=5.5)
+    np.testing.assert_array_equal(Coreset.load(out).ids, expected)
+
+
+def test_random_plus_beta_takes_mu_from_dual(dualprune, run, tmp_path):
+    code, _, _ = dualprune(
+        "select", "beta", run, "--score", "none", "--prune", "50%", "--out", tmp_path / "small"
+    )
+    card = json.loads((tmp_path / "small" / "card.json").read_text())
+    p = Run(run)["target_prob"]
+    best = np.argsort(score.dual(p))[-10:]
+    assert code == 0
+    assert card["method"] == "beta"
+    assert card["knobs"]["select"]["mu"] == pytest.approx(score.confidence(p)[best].mean())
+
+
+@pytest.mark.parametrize("selector", SELECTORS)
+def test_every_selector_is_a_command(dualprune, run, tmp_path, selector):
+    code, _, _ = dualprune("select", selector, run, "--keep", "7", "--out", tmp_path / "small")
+    assert code == 0
+    assert len(Coreset.load(tmp_path / "small")) == 7
+
+
+def test_the_mean_over_runs_needs_a_place(dualprune, tmp_path, run):
+    write_epochs(tmp_path / "other", range(1, EPOCHS + 1))
+    code, _, err = dualprune("score", "el2n", run, tmp_path / "other")
+    assert code == 2
+    assert "--out" in err
+    code, out, _ = dualprune("score", "el2n", run, tmp_path / "other", "--out", tmp_path / "mean")
+    assert (code, out.strip()) == (0, str(tmp_path / "mean"))
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["score", "dual", "nowhere"], "there is no run at nowhere"),
+        (["score", "dual", "RUN", "--epochs", "99"], "epochs must be from 1 to 12, got 99"),
+        (["score", "dual", "RUN", "--window", "1"], "at least 2 values"),
+        (["select", "top", "RUN", "--keep", "1", "--out", "x"], "ambiguous"),
+        (["select", "top", "RUN", "--out", "x"], "either keep or prune"),
+        (["select", "top", "RUN", "--score", "nothing", "--keep", "3", "--out", "x"], "no file of"),
+        (["select", "top", "RUN", "--score", "none", "--keep", "3", "--out", "x"], "needs a score"),
+        (["select", "beta", "RUN", "--score", "aum", "--keep", "3", "--out", "x"], "not negative"),
+        (["doctor", "nowhere"], "there is no run at nowhere"),
+    ],
+)
+def test_mistakes_are_told_in_a_sentence(dualprune, run, words, told, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    code, out, err = dualprune(*[run if word == "RUN" else word for word in words])
+    assert (code, out) == (2, "")
+    assert told in err
+    assert err.startswith("dualprune: ")
+    assert not (tmp_path / "x").exists()
+
+
+def test_scores_of_another_run_are_refused(dualprune, run, tmp_path):
+    _, scores, _ = dualprune("score", "dual", run)
+    write_epochs(run, [EPOCHS + 1], start_epoch=EPOCHS + 1)
+    words = [
+        "select",
+        "top",
+        run,
+        "--score",
+        scores.strip(),
+        "--keep",
+        "3",
+        "--out",
+        tmp_path / "x",
+    ]
+    code, _, err = dualprune(*words)
+    assert code == 2
+    assert "score again" in err
+
+
+def test_methods_lists_everything_and_what_cannot_be_had(dualprune):
+    code, out, _ = dualprune("methods")
+    assert code == 0
+    for name in (*SCORES, *SELECTORS, "SIMS", "InfoMax"):
+        assert f"\n{name}\n" in out
+    assert "arXiv:2502.06905" in out
+
+
+def test_doctor_finds_a_sound_run_sound(dualprune, run):
+    code, out, _ = dualprune("doctor", run)
+    assert code == 0
+    for line in (
+        "samples     60 in 3 classes",
+        "epochs      12 complete",
+        "coverage    100.00%: every sample in every epoch",
+        "duplicates  none",
+        "damage      none",
+    ):
+        assert line in out
+
+
+def test_doctor_counts_what_is_missing_or_unfinished(dualprune, tmp_path):
+    root = tmp_path / "run"
+    write_epochs(root, [1, 2], writers=2, absent=[7])
+    attempt = write_epochs(root, [3], start_epoch=3, writers=2)
+    part = columns(4, np.arange(0, SAMPLES, 2))
+    write_part(attempt, 4, 0, part, {"duplicates": 3, "non_finite": 1})
+    code, out, _ = dualprune("doctor", root)
+    assert code == 0
+    assert "4 is incomplete (1 of 2 parts) and not used" in out
+    assert "2 missing, most in epoch 1 (1)" in out
+    assert "1: from epoch 1, 2 processes; epochs 1 to 2 are used" in out
+    write_part(attempt, 4, 1, columns(4, np.arange(SAMPLES)), {"duplicates": 0, "non_finite": 0})
+    _, out, _ = dualprune("doctor", root)
+    assert "duplicates  33, most in epoch 4 (33)" in out
+    assert "not finite  1, most in epoch 4 (1)" in out
+
+
+def test_doctor_names_damage_and_says_so_by_its_exit_code(dualprune, run):
+    part = next(run.rglob("000003/*.parquet"))
+    data = bytearray(part.read_bytes())
+    data[len(data) // 3] ^= 4
+    part.write_bytes(data)
+    code, out, _ = dualprune("doctor", run)
+    assert code == 1
+    assert str(part) in out
+    assert "epochs      11 complete" in out
+
+
+def test_the_command_is_installed():
+    done = subprocess.run(
+        [sys.executable, "-m", "dualprune.cli", "--help"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert app.info.help in " ".join(done.stdout.split())
