@@ -6,11 +6,13 @@ read from its signature.
 
 from collections.abc import Callable
 from inspect import Parameter, signature
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, get_args
 
 import numpy as np
 
-__all__ = ["Array", "inputs", "knobs"]
+from dualprune.errors import InputError
+
+__all__ = ["Array", "check_choice", "inputs", "knobs"]
 
 Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
@@ -43,3 +45,16 @@ def knobs(fn: Callable[..., Array]) -> dict[str, Parameter]:
         for name, parameter in signature(fn).parameters.items()
         if name not in inputs(fn) and name not in RESERVED
     }
+
+
+def check_choice(name: str, value: str, choices: Any) -> None:
+    """Refuse a value that is not one of a `Literal`.
+
+    >>> from typing import Literal
+    >>> check_choice("keep", "hrad", Literal["hard", "easy"])
+    Traceback (most recent call last):
+    dualprune.errors.InputError: keep must be 'hard' or 'easy', got 'hrad'
+    """
+    if value not in get_args(choices):
+        told = " or ".join(map(repr, get_args(choices)))
+        raise InputError(f"{name} must be {told}, got {value!r}")

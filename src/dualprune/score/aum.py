@@ -10,13 +10,16 @@ from typing import Literal
 
 import numpy as np
 
-from dualprune.arrays import Array
+from dualprune.arrays import Array, check_choice
 from dualprune.score.observed import mean_observed
 
 __all__ = ["aum", "aum_prob"]
 
 
-def aum(margin: Array, *, keep: Literal["hard", "easy"] = "hard") -> Array:
+Keep = Literal["hard", "easy"]
+
+
+def aum(margin: Array, *, keep: Keep = "hard") -> Array:
     """Keep the lowest margins between the label's logit and the best other logit.
 
     Parameters
@@ -38,11 +41,12 @@ def aum(margin: Array, *, keep: Literal["hard", "easy"] = "hard") -> Array:
     Pleiss et al., 2020. Identifying Mislabeled Data using the Area Under the Margin Ranking.
     arXiv:2001.10528
     """
+    check_choice("keep", keep, Keep)
     area = mean_observed(margin)
     return area if keep == "easy" else np.negative(area)
 
 
-def aum_prob(prob_margin: Array, *, keep: Literal["hard", "easy"] = "hard") -> Array:
+def aum_prob(prob_margin: Array, *, keep: Keep = "hard") -> Array:
     """Keep the lowest margins between probabilities, the variant that CCS and D2 compute.
 
     Parameters

@@ -7,13 +7,16 @@ from typing import Literal
 
 import numpy as np
 
-from dualprune.arrays import Array
+from dualprune.arrays import Array, check_choice
 from dualprune.score.observed import last_observed, mean_observed
 
 __all__ = ["el2n"]
 
 
-def el2n(error_norm: Array, *, over: Literal["last", "mean", "sum"] = "last") -> Array:
+Over = Literal["last", "mean", "sum"]
+
+
+def el2n(error_norm: Array, *, over: Over = "last") -> Array:
     """Keep what is predicted worst.
 
     Parameters
@@ -35,6 +38,7 @@ def el2n(error_norm: Array, *, over: Literal["last", "mean", "sum"] = "last") ->
     ----------
     Paul et al., 2021. Deep Learning on a Data Diet. arXiv:2107.07075
     """
+    check_choice("over", over, Over)
     if over == "last":
         return last_observed(error_norm).astype(np.float64)
     mean = mean_observed(error_norm)

@@ -9,12 +9,16 @@ from typing import Literal
 
 import numpy as np
 
-from dualprune.arrays import Array
+from dualprune.arrays import Array, check_choice
+from dualprune.score.observed import check_epochs
 
 __all__ = ["forgetting"]
 
 
-def forgetting(correct: Array, *, never_learned: Literal["max", "zero"] = "max") -> Array:
+NeverLearned = Literal["max", "zero"]
+
+
+def forgetting(correct: Array, *, never_learned: NeverLearned = "max") -> Array:
     """Keep what is forgotten most often.
 
     Parameters
@@ -38,6 +42,8 @@ def forgetting(correct: Array, *, never_learned: Literal["max", "zero"] = "max")
     Toneva et al., 2019. An Empirical Study of Example Forgetting during Deep Neural Network
     Learning. arXiv:1812.05159
     """
+    check_epochs(correct)
+    check_choice("never_learned", never_learned, NeverLearned)
     times: Array = np.zeros(correct.shape[1])
     learned = np.zeros(correct.shape[1])
     before = np.full(correct.shape[1], np.nan)

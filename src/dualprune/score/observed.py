@@ -3,8 +3,24 @@
 import numpy as np
 
 from dualprune.arrays import Array
+from dualprune.errors import InputError
 
-__all__ = ["last_observed", "mean_observed"]
+__all__ = ["check_epochs", "last_observed", "mean_observed"]
+
+
+def check_epochs(values: Array, window: int | None = None) -> None:
+    """Refuse what is not (epochs, samples), and fewer epochs than a window."""
+    if np.ndim(values) != 2:
+        raise InputError(f"a signal has shape (epochs, samples), got {np.shape(values)}")
+    if window is None:
+        return
+    if window < 2:
+        raise InputError(f"a window needs at least 2 values to have a spread, got {window}")
+    if len(values) < window:
+        raise InputError(
+            f"a window of {window} needs at least {window} epochs, got {len(values)}; record more "
+            "epochs or choose a shorter window"
+        )
 
 
 def mean_observed(values: Array) -> Array:
@@ -15,6 +31,7 @@ def mean_observed(values: Array) -> Array:
     >>> mean_observed(np.array([[1.0, np.nan], [2.0, 4.0]])).tolist()
     [1.5, 4.0]
     """
+    check_epochs(values)
     total, count = np.zeros(values.shape[1]), np.zeros(values.shape[1])
     for row in values:
         seen = ~np.isnan(row)
@@ -29,6 +46,7 @@ def last_observed(values: Array) -> Array:
     >>> last_observed(np.array([[1.0, 3.0], [2.0, np.nan]])).tolist()
     [2.0, 3.0]
     """
+    check_epochs(values)
     latest = np.full(values.shape[1], np.nan)
     for row in values[::-1]:
         latest = np.where(np.isnan(latest), row, latest)

@@ -13,6 +13,7 @@ import numpy as np
 
 from dualprune.arrays import Array
 from dualprune.errors import InputError
+from dualprune.score.observed import check_epochs
 from dualprune.score.windows import weighted_spread
 
 __all__ = ["tdds"]
@@ -45,10 +46,12 @@ def tdds(kl_step: Array, *, window: int = 10, decay: float = 0.9) -> Array:
     """
     if window < 3:
         raise InputError(f"TDDS needs windows of at least 3 epochs, got {window}")
+    check_epochs(kl_step, window)
     return weighted_spread(
         kl_step,
         window - 1,
         weights=lambda n: decay * (1 - decay) ** np.arange(n - 1, -1, -1),
         divisor=1,
         hard=False,
+        largest=float(np.nanmax(kl_step, initial=0)),
     )

@@ -6,8 +6,9 @@ where :math:`M_{ik}` is the sum of squared deviations of sample i in the window 
 k-th observed value, and :math:`h_{ik}` is 1 minus the window's mean, or just 1.
 
 Each step replaces one value of the window (Welford), so the cost does not depend on its length.
-Sums of squares would lose the spread of confident samples; this does not. With numba and without it
-the same operations run in the same order and give the same bits.
+What rounding leaves behind when a large spread passes can only matter to a window that is almost
+still, so the few samples that have one are summed again, window by window. With numba and without
+it the same operations run in the same order and give the same bits.
 """
 
 import os
@@ -18,7 +19,7 @@ from importlib.util import find_spec
 import numpy as np
 
 from dualprune.arrays import Array
-from dualprune.errors import InputError
+from dualprune.score.observed import check_epochs
 
 __all__ = ["weighted_spread"]
 
@@ -27,12 +28,21 @@ JIT_FROM = 2**20
 
 _WIDTH = 2**14  # samples per task: a block stays small, and threads seldom wait for each other
 
+_STILL = 1.5e-5  # a window with less than 1e-10 of squares holds no step larger than this
+
 Weights = Callable[[int], Array]
-Kernel = Callable[[Array, int, int, int, Array, bool], Array]
+Kernel = Callable[[Array, int, int, int, Array, bool], tuple[Array, Array]]
+Spread = Callable[[Array, int, int], Array]
 
 
 def weighted_spread(
-    values: Array, window: int, *, weights: Weights, divisor: float, hard: bool
+    values: Array,
+    window: int,
+    *,
+    weights: Weights,
+    divisor: float,
+    hard: bool,
+    largest: float = 1.0,
 ) -> Array:
     """Sum the spread of every window of `window` values, weighted.
 
@@ -46,32 +56,30 @@ def weighted_spread(
         What the sum of squared deviations is divided by.
     hard
         Multiply each spread by 1 minus the window's mean.
+    largest
+        A bound on the values, 1 for probabilities.
     """
     values = np.asarray(values)
-    _check(values, window)
+    check_epochs(values, window)
     kernel = _kernel(values.size)
     total: Array = np.empty(values.shape[1])
 
+    def spread(values: Array, start: int, stop: int) -> Array:
+        shares = weights(len(values) - window + 1)
+        sums, smallest_step = kernel(values, start, stop, window, shares, hard)
+        still = np.flatnonzero(smallest_step < _STILL * largest)
+        if len(still):
+            sums[still] = _one_by_one(values[:, start + still], window, shares, hard=hard)
+        return sums
+
     def work(start: int) -> None:
         stop = min(start + _WIDTH, len(total))
-        total[start:stop] = _spread(values, start, stop, window, weights, kernel, hard=hard)
+        total[start:stop] = _observed(values, start, stop, window, spread)
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         list(pool.map(work, range(0, len(total), _WIDTH)))
     total /= np.sqrt(divisor)
     return total
-
-
-def _check(values: Array, window: int) -> None:
-    if values.ndim != 2:
-        raise InputError(f"values must have shape (epochs, samples), got {values.shape}")
-    if window < 2:
-        raise InputError(f"a window needs at least 2 values to have a spread, got {window}")
-    if len(values) < window:
-        raise InputError(
-            f"a window of {window} needs at least {window} epochs, got {len(values)}; record more "
-            "epochs or choose a shorter window"
-        )
 
 
 def _kernel(size: int) -> Kernel:
@@ -83,46 +91,26 @@ def _kernel(size: int) -> Kernel:
     return roll
 
 
-def _spread(
-    values: Array,
-    start: int,
-    stop: int,
-    window: int,
-    weights: Weights,
-    kernel: Kernel,
-    *,
-    hard: bool,
-) -> Array:
+def _observed(values: Array, start: int, stop: int, window: int, spread: Spread) -> Array:
+    """Score the samples from `start` to `stop`, each from its observed values alone."""
     if not values.flags.c_contiguous or values.dtype not in (np.float32, np.float64):
         values, start, stop = values[:, start:stop].astype(np.float64, "C"), 0, stop - start
-    total = kernel(values, start, stop, window, weights(len(values) - window + 1), hard)
+    total = spread(values, start, stop)
     gaps = np.flatnonzero(np.isnan(total))  # one missing value makes the whole sum NaN
-    if len(gaps):
-        total[gaps] = _compacted(values[:, start + gaps], window, weights, kernel, hard=hard)
-    return total
-
-
-def _compacted(block: Array, window: int, weights: Weights, kernel: Kernel, *, hard: bool) -> Array:
-    """Score each column from its observed values alone; NaN where they do not fill a window."""
-    total = np.full(block.shape[1], np.nan)
+    block = values[:, start + gaps]
     seen = ~np.isnan(block)
     counts = seen.sum(axis=0)
     for count in np.unique(counts[counts >= window]):
         group = np.flatnonzero(counts == count)
-        observed = block.T[group][seen.T[group]].reshape(len(group), count)
-        values = np.ascontiguousarray(observed.T)
-        total[group] = kernel(values, 0, len(group), window, weights(int(count) - window + 1), hard)
+        compact = block.T[group][seen.T[group]].reshape(len(group), count).T
+        total[gaps[group]] = spread(np.ascontiguousarray(compact), 0, len(group))
     return total
 
 
 def _roll(
-    values: Array,
-    start: int,
-    stop: int,
-    window: int,
-    weights: Array,
-    hard: bool,
-) -> Array:
+    values: Array, start: int, stop: int, window: int, weights: Array, hard: bool
+) -> tuple[Array, Array]:
+    """Also give the smallest of some steps, one of which lies in every window."""
     values = values[:, start:stop].astype(np.float64)
     mean, squares = values[0].copy(), np.zeros(stop - start)
     for t in range(1, window):
@@ -138,4 +126,15 @@ def _roll(
         np.maximum(squares, 0.0, out=squares)
         mean = moved
         total += weights[k] * (1.0 - mean if hard else 1.0) * np.sqrt(squares)
+    steps = np.abs(values[1 :: window - 1] - values[: len(values) - 1 : window - 1])
+    return total, steps.min(axis=0)
+
+
+def _one_by_one(block: Array, window: int, weights: Array, *, hard: bool) -> Array:
+    values, total = block.astype(np.float64), np.zeros(block.shape[1])
+    for k, weight in enumerate(weights):
+        part = values[k : k + window] - values[k]  # so that what never moves is exactly zero
+        middle = part.mean(axis=0)
+        squares = np.square(part - middle).sum(axis=0)
+        total += weight * (1.0 - (values[k] + middle) if hard else 1.0) * np.sqrt(squares)
     return total

@@ -14,9 +14,11 @@ _WIDTH = 128  # samples whose state stays in the first-level cache
 
 
 @njit(nogil=True, cache=True)
-def roll(values: Array, start: int, stop: int, window: int, weights: Array, hard: bool) -> Array:
+def roll(
+    values: Array, start: int, stop: int, window: int, weights: Array, hard: bool
+) -> tuple[Array, Array]:
     """Roll the window over the samples from `start` to `stop`."""
-    total = np.empty(stop - start)
+    total, smallest_step = np.empty(stop - start), np.full(stop - start, np.inf)
     mean, squares = np.empty(_WIDTH), np.empty(_WIDTH)
     for low in range(start, stop, _WIDTH):
         n = min(_WIDTH, stop - low)
@@ -44,4 +46,10 @@ def roll(values: Array, start: int, stop: int, window: int, weights: Array, hard
                 square = 0.0 if square < 0.0 else square
                 mean[j], squares[j] = moved, square
                 result[j] += weights[k] * (1.0 - moved if hard else 1.0) * np.sqrt(square)
-    return total
+        step = smallest_step[low - start : low - start + n]
+        for t in range(0, len(values) - 1, window - 1):
+            row, following = values[t, low : low + n], values[t + 1, low : low + n]
+            for j in range(n):
+                size = abs(np.float64(following[j]) - np.float64(row[j]))
+                step[j] = size if size < step[j] else step[j]
+    return total, smallest_step

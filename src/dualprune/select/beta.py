@@ -73,7 +73,7 @@ def beta(
     Cho et al., 2025. Lightweight Dataset Pruning without Full Training via Example Difficulty and
     Prediction Uncertainty. arXiv:2502.06905
     """
-    check_budget(k, len(confidence))
+    check_budget(k, scores, confidence, labels)
     _check(scores, c_d, concentration, mu)
     lots = uniform(seed, 0, len(confidence))
     if mu is None and scores is not None:
@@ -94,7 +94,7 @@ def _check(scores: Array | None, c_d: float, concentration: float, mu: float | N
             f"beta needs scores that are not negative, the lowest is {np.nanmin(scores):g}; "
             "choose another score or shift this one"
         )
-    if c_d <= 0 or concentration <= 0:
+    if not (c_d > 0 and concentration > 0):
         raise InputError(f"c_d and concentration must be positive, got {c_d} and {concentration}")
     if mu is not None and not 0 <= mu <= 1:
         raise InputError(f"mu is a confidence, from 0 to 1; got {mu}")
@@ -107,9 +107,11 @@ def anchor_confidence(scores: Array, confidence: Array, ties: Array, *, anchor: 
     >>> round(anchor_confidence(scores, confidence, uniform(0, 0, 3), anchor=2), 3)
     0.3
     """
+    if anchor < 1:
+        raise InputError(f"anchor must be at least 1 sample, got {anchor}")
     have = len(scores) - int(np.isnan(scores).sum())
     best = smallest(-scores, min(anchor, have), ties)
-    return float(confidence[best].mean())
+    return float(confidence[best].mean()) if have else float("nan")
 
 
 def parameters(
@@ -131,6 +133,6 @@ def log_density(confidence: Array, a: float, b: float) -> Array:
     >>> log_density(np.array([0.0, 0.5, 1.0]), 3.0, 2.0).round(3).tolist()
     [-55.262, -2.079, -27.631]
     """
-    p = np.clip(confidence, 1e-12, 1 - 1e-12)
+    p = np.clip(np.asarray(confidence, np.float64), 1e-12, 1 - 1e-12)
     density: Array = (a - 1) * np.log(p) + (b - 1) * np.log1p(-p)
     return density

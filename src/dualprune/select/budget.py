@@ -1,6 +1,6 @@
 """From what a user says to a number of samples, in one place."""
 
-from decimal import ROUND_HALF_UP, Decimal, InvalidOperation
+from decimal import ROUND_HALF_UP, Decimal, InvalidOperation, localcontext
 
 from dualprune.errors import InputError
 
@@ -19,10 +19,11 @@ def budget(samples: int, *, keep: str | None = None, prune: str | None = None) -
     """
     if (keep is None) == (prune is None):
         raise InputError("say how much: either keep or prune, such as --keep 0.3 or --prune 0.7")
-    name, text = ("keep", keep) if prune is None else ("prune", prune)
-    amount = _amount(name, str(text), samples)
-    k = amount if prune is None else samples - amount
-    count = int(k.quantize(Decimal(1), ROUND_HALF_UP))
+    name, text = ("keep", str(keep)) if prune is None else ("prune", prune)
+    with localcontext(prec=len(text) + 30):  # exact, however many digits were written
+        amount = _amount(name, text, samples)
+        k = amount if prune is None else samples - amount
+        count = int(k.quantize(Decimal(1), ROUND_HALF_UP))
     if not 1 <= count <= samples:
         raise InputError(f"--{name} {text} of {samples} samples would keep {count}; keep 1 or more")
     return count
@@ -33,7 +34,8 @@ def _amount(name: str, text: str, samples: int) -> Decimal:
     if text.endswith("%"):
         number /= 100
     elif text in ("1", "0"):
-        raise InputError(f"--{name} {text} is ambiguous: say {text}.0 or {text}00% for a share")
+        share = "100%" if text == "1" else "0%"
+        raise InputError(f"--{name} {text} is ambiguous: say {text}.0 or {share} for a share")
     elif "." not in text and "e" not in text.lower():
         if number > samples:
             raise InputError(f"--{name} {text} is more than the {samples} samples there are")

@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from dualprune.arrays import Array
+from dualprune.arrays import Array, check_choice
 from dualprune.errors import InputError
 from dualprune.select.quotas import even, proportional
 
@@ -44,10 +44,13 @@ def uniform(seed: int, start: int, stop: int) -> Array:
     return bits.view(np.float64) - (1 - 2.0**-53)
 
 
-def check_budget(k: int, samples: int) -> None:
-    """Refuse to keep nothing, or more than there is."""
-    if not 1 <= k <= samples:
-        raise InputError(f"k must be from 1 to {samples}, the number of samples; got {k}")
+def check_budget(k: int, *arrays: Array | None) -> None:
+    """Refuse to keep nothing or more than there is, and arrays that do not go together."""
+    lengths = [len(array) for array in arrays if array is not None]
+    if len(set(lengths)) > 1:
+        raise InputError(f"the arrays have {lengths} entries; each needs one per sample")
+    if not 1 <= k <= lengths[0]:
+        raise InputError(f"k must be from 1 to {lengths[0]}, the number of samples; got {k}")
 
 
 def smallest(keys: Array, k: int, ties: Array) -> Array:
@@ -92,7 +95,8 @@ def choose(
     >>> choose(keys, 2, keys, labels=labels, floor=1).tolist()
     [0, 3]
     """
-    check_budget(k, len(keys))
+    check_budget(k, keys, labels)
+    check_choice("balance", balance, Balance)
     missing = np.isnan(keys)
     if not missing.any():
         return _balanced(keys, k, ties, labels, balance, floor)
@@ -108,6 +112,7 @@ def scored(missing: Array, k: int, unscored: Unscored) -> tuple[Array, Array, in
     >>> scored(np.array([False, True, False]), 2, "keep")
     (array([1]), array([0, 2]), 1)
     """
+    check_choice("unscored", unscored, Unscored)
     without, have = np.flatnonzero(missing), np.flatnonzero(~missing)
     if len(without) and unscored == "error":
         raise InputError(
@@ -132,6 +137,8 @@ def _balanced(
         raise InputError("balancing classes needs the labels")
     if balance != "none" and floor:
         raise InputError(f"choose balance={balance!r} or floor={floor}, not both")
+    if floor < 0:
+        raise InputError(f"floor must not be negative, got {floor}")
     _, groups, sizes = np.unique(labels, return_inverse=True, return_counts=True)
     if balance != "none":
         quotas = proportional(sizes, k) if balance == "proportional" else even(sizes, k)

@@ -62,7 +62,7 @@ def stratified(
     ----------
     Zheng et al., 2023. Coverage-centric Coreset Selection for High Pruning Rates. arXiv:2210.15809
     """
-    check_budget(k, len(scores))
+    check_budget(k, scores, aum)
     lots = uniform(seed, 0, len(scores))
     without, have, rest = scored(np.isnan(scores), k, unscored)
     left = np.setdiff1d(have, hardest(aum, cut_off, lots), assume_unique=True)
