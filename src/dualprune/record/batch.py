@@ -65,15 +65,22 @@ def _hard(labels: Any, classes: int) -> Any:
 
 def _integers(name: str, values: Any) -> Tensor:
     if not isinstance(values, Tensor):
-        values = np.asarray(values)
-        if values.dtype.kind in "iu":
-            values = torch.from_numpy(values)
+        values = _array(name, values)
+        if values.dtype.kind in "iu" or values.size == 0:
+            values = torch.from_numpy(values.astype(np.int64))
     if values.dtype not in _INTEGERS:
         raise InputError(
             f"{name} must be 64-bit integers, got {values.dtype}; "
             + ("pass one hard label per sample" if name == "labels" else "pass positions")
         )
     return values.to(torch.int64)  # type: ignore[no-any-return] # Any came in
+
+
+def _array(name: str, values: Any) -> Array:
+    try:
+        return np.asarray(values)
+    except ValueError as error:
+        raise InputError(f"{name} must be one flat row of integers: {error}") from error
 
 
 def check_ids(ids: Array, samples: int, epoch: int) -> None:

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import Any, Protocol
 
+from torch.utils.data import IterableDataset
+
 from dualprune.errors import InputError
 
 __all__ = ["Indexed"]
@@ -28,7 +30,8 @@ class Indexed:
     """
 
     def __init__(self, dataset: MapStyle, *, key: str = "sample_id") -> None:
-        if not (hasattr(dataset, "__getitem__") and hasattr(dataset, "__len__")):
+        positions = hasattr(dataset, "__getitem__") and hasattr(dataset, "__len__")
+        if not positions or isinstance(dataset, IterableDataset):
             raise InputError(
                 f"Indexed needs a dataset with a length and positions, got "
                 f"{type(dataset).__name__}; with an iterable dataset, yield each sample's id "
@@ -45,11 +48,11 @@ class Indexed:
         return self._with_id(self.dataset[index], index)
 
     def __getitems__(self, indices: Sequence[int]) -> list[Any]:
+        indices = [range(len(self))[index] for index in indices]
         fetch = getattr(self.dataset, "__getitems__", None)
         samples = fetch(indices) if fetch else [self.dataset[index] for index in indices]
         return [
-            self._with_id(sample, int(index))
-            for sample, index in zip(samples, indices, strict=True)
+            self._with_id(sample, index) for sample, index in zip(samples, indices, strict=True)
         ]
 
     @property

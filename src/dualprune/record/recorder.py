@@ -81,6 +81,7 @@ class Recorder:
         self.epoch = self._attempt.first_epoch
         """The epoch being recorded, counted from 1."""
 
+    @torch.inference_mode(mode=False)
     @torch.no_grad()
     def update(self, logits: Tensor, labels: Any, ids: Any) -> None:
         """Take one batch: logits (batch, classes), labels (batch,) and ids (batch,).
@@ -98,9 +99,7 @@ class Recorder:
         if "kl_step" in self._signals:
             rows["kl_step"] = self._kl_step(logits, ids.to(logits.device), finite)
         rows = {name: _masked(values, finite) for name, values in rows.items()}
-        self._batches.append(
-            {"id": ids.clone(), "label": labels.to(torch.int32), "finite": finite, **rows}
-        )
+        self._batches.append({"id": ids.clone(), "label": labels.clone(), "finite": finite, **rows})
 
     def end_epoch(self) -> None:
         """Make this epoch durable: when this returns, a crash cannot lose it.
@@ -118,7 +117,7 @@ class Recorder:
 
     def close(self) -> None:
         """Stop recording; rows of an epoch that was not ended are not recorded."""
-        if self._batches and not self._closed:
+        if (self._batches or self._pending) and not self._closed:
             warnings.warn(
                 f"epoch {self.epoch} was not ended with end_epoch() and is not recorded",
                 stacklevel=2,
@@ -160,9 +159,14 @@ class Recorder:
         samples, classes = self._description.samples, self._description.classes
         if self._previous is None:
             self._previous = torch.full((samples, classes), torch.nan, device=logits.device)
+            self._stored_in = torch.zeros(samples, dtype=torch.int32, device=logits.device)
         ids = ids.clamp(0, samples - 1)
         probabilities, before = logits.softmax(1), self._previous[ids]
-        self._previous[ids] = torch.where(finite[:, None], probabilities, before)
+        new = finite & (self._stored_in[ids] < self.epoch)
+        kept = torch.where(new[:, None], probabilities, before)
+        # the last write stays, and of an id that occurs twice the first row counts
+        self._previous[ids.flip(0)] = kept.flip(0)
+        self._stored_in[ids] = self.epoch
         return kl_step(probabilities, before)
 
     def _collect(self) -> tuple[dict[str, Array], dict[str, int]]:
@@ -175,6 +179,7 @@ class Recorder:
         rows = len(columns["id"])
         _, first = np.unique(columns["id"], return_index=True)
         columns = {name: values[first] for name, values in columns.items()}
+        columns["label"] = columns["label"].astype(np.int32)
         self._check_same_labels(columns["id"], columns["label"])
         missing = columns["id"][~columns.pop("finite")]
         if len(missing):

@@ -28,7 +28,7 @@ def loss(logits: Tensor, labels: Tensor) -> Tensor:
     >>> loss(torch.tensor([[20.0, 0.0]]), torch.tensor([0])).item()
     2.06e-09
     """
-    lead = _others(logits, labels).logsumexp(1) - _true(logits, labels)
+    lead = (_others(logits, labels) - _true(logits, labels)[:, None]).logsumexp(1)
     return softplus(lead.clamp(max=_LARGEST))
 
 

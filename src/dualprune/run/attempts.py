@@ -8,8 +8,9 @@ ever overwritten or repaired. Inside an attempt an epoch exists when all of its 
 import re
 from dataclasses import asdict, dataclass
 from itertools import count, takewhile
+from operator import index
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, SupportsIndex
 from uuid import uuid4
 
 from dualprune.errors import DamagedError, InputError, MissingError
@@ -30,6 +31,15 @@ FORMAT = 1
 _PART = re.compile(r"part-(\d+)-of-(\d+)-[0-9a-f]{32}\.parquet")
 
 
+def _count(name: str, value: Any, least: int) -> int:
+    if not isinstance(value, SupportsIndex):
+        raise InputError(f"{name} must be an integer, got {value!r}")
+    if index(value) < least:
+        hint = "; a model with one logit has 2" if name == "classes" else ""
+        raise InputError(f"{name} must be at least {least}, got {value}{hint}")
+    return index(value)
+
+
 @dataclass(frozen=True)
 class Description:
     """What was recorded: the content of `run.json`."""
@@ -42,12 +52,8 @@ class Description:
     notes: str = ""
 
     def __post_init__(self) -> None:
-        if self.samples < 1:
-            raise InputError(f"samples must be at least 1, got {self.samples}")
-        if self.classes < 2:
-            raise InputError(
-                f"classes must be at least 2, got {self.classes}; a model with one logit has 2"
-            )
+        object.__setattr__(self, "samples", _count("samples", self.samples, least=1))
+        object.__setattr__(self, "classes", _count("classes", self.classes, least=2))
         if self.mode not in ("train", "eval"):
             raise InputError(f"mode must be 'train' or 'eval', got {self.mode!r}")
         if self.class_names is not None and len(self.class_names) != self.classes:
