@@ -1,9 +1,9 @@
 """Coreset: the ids to keep, and a card that says where they come from."""
 
-import hashlib
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +13,14 @@ import pyarrow.parquet as pq
 
 from dualprune.arrays import Array
 from dualprune.errors import DamagedError, InputError, MissingError
-from dualprune.files import make_folder, read_json, write, write_json
+from dualprune.files import make_folders, read_json, write, write_json
 
 __all__ = ["Coreset", "Subset", "digest"]
 
 
 def digest(ids: Array) -> str:
     """SHA-256 of sorted ids as little-endian int64: equal for equal coresets on any machine."""
-    return hashlib.sha256(np.asarray(ids, "<i8").tobytes()).hexdigest()
+    return sha256(np.asarray(ids, "<i8").tobytes()).hexdigest()
 
 
 @dataclass(frozen=True)
@@ -42,16 +42,16 @@ class Coreset:
         folder = Path(path)
         if (folder / "card.json").exists():
             raise InputError(f"{folder} already holds a coreset; choose another folder")
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        make_folder(folder)
+        make_folders(folder)
         samples = self.card["samples"]
         kept = np.zeros(samples, bool)
         kept[self.ids] = True
         table = pa.table({"id": np.arange(samples), **self.columns, "kept": kept})
         sink = pa.BufferOutputStream()
         pq.write_table(table, sink, compression="zstd", write_page_checksum=True)
-        write(folder / "coreset.parquet", memoryview(sink.getvalue()))
-        write_json(folder / "card.json", self.card)
+        data = memoryview(sink.getvalue())
+        write(folder / "coreset.parquet", data)
+        write_json(folder / "card.json", {**self.card, "file_sha256": sha256(data).hexdigest()})
         return folder
 
     @staticmethod
@@ -61,14 +61,14 @@ class Coreset:
         if not (folder / "card.json").is_file():
             raise MissingError(f"there is no coreset at {folder}: it has no card.json")
         card, file = read_json(folder / "card.json"), folder / "coreset.parquet"
-        try:
-            table = pq.read_table(file, page_checksum_verification=True)
-        except (pa.ArrowException, OSError) as error:
-            raise DamagedError(f"{file} is damaged: {error}") from error
+        if not file.is_file():
+            raise DamagedError(f"{folder} is damaged: coreset.parquet is missing")
+        data = file.read_bytes()
+        if sha256(data).hexdigest() != card.pop("file_sha256"):
+            raise DamagedError(f"{file} is damaged: it does not match its card")
+        table = pq.read_table(pa.BufferReader(data))
         columns = {name: table.column(name).to_numpy() for name in table.column_names}
         ids = np.flatnonzero(columns.pop("kept"))
-        if digest(ids) != card["ids_sha256"]:
-            raise DamagedError(f"{file} is damaged: its ids do not match the card")
         return Coreset(ids, card, {name: columns[name] for name in columns if name != "id"})
 
     def apply(self, data: Any) -> Any:

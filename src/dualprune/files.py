@@ -13,7 +13,7 @@ from uuid import uuid4
 
 from dualprune.errors import DamagedError, WriteError
 
-__all__ = ["make_folder", "read_json", "seal", "write", "write_json"]
+__all__ = ["make_folder", "make_folders", "read_json", "seal", "write", "write_json"]
 
 _LARGEST_JSON = 16 * 2**20
 
@@ -57,16 +57,24 @@ def make_folder(path: Path, *, exist_ok: bool = True) -> None:
     """Make one folder, durably. `exist_ok=False` makes it a claim that only one process can win."""
     try:
         os.mkdir(path)  # noqa: PTH102 - fault tests replace the functions of os
-    except FileExistsError:
-        if not (exist_ok and path.is_dir()):
+    except FileExistsError as error:
+        if not exist_ok:
             raise
-        return
+        if not path.is_dir():
+            raise WriteError(f"cannot make the folder {path}: a file is in its place") from error
     except OSError as error:
         raise WriteError(f"cannot make the folder {path}: {error.strerror}") from error
     try:
-        _sync_folder(path.parent)
+        _sync_folder(path.parent)  # also if it was there: who made it may not have come so far
     except OSError as error:
         raise WriteError(f"cannot make the folder {path} durable: {error.strerror}") from error
+
+
+def make_folders(path: Path) -> None:
+    """Make a folder and those above it that are missing."""
+    for folder in reversed([path, *path.parents]):
+        if folder == path or not folder.exists():
+            make_folder(folder)
 
 
 def _sync_folder(path: Path) -> None:

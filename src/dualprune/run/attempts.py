@@ -11,10 +11,9 @@ from itertools import count, takewhile
 from operator import index
 from pathlib import Path
 from typing import Any, Literal, SupportsIndex
-from uuid import uuid4
 
 from dualprune.errors import DamagedError, InputError, MissingError
-from dualprune.files import make_folder, read_json, seal, write_json
+from dualprune.files import read_json, seal, write_json
 
 __all__ = [
     "Attempt",
@@ -23,7 +22,8 @@ __all__ = [
     "find_attempts",
     "find_epochs",
     "finished",
-    "newer_attempt",
+    "newest_claim",
+    "refuse_holes",
 ]
 
 FORMAT = 1
@@ -111,22 +111,6 @@ class Attempt:
     def load(folder: Path) -> "Attempt":
         return Attempt(folder=folder, **read_json(folder / "start.json"))
 
-    @staticmethod
-    def make(root: Path, description: Description, first: int, writers: int, version: str) -> int:
-        """Claim the next number; of two processes that try at once, one fails here."""
-        number = 1 + max((int(folder.name) for folder in _folders(root / "attempts")), default=0)
-        folder = root / "attempts" / f"{number:04d}"
-        try:
-            make_folder(folder, exist_ok=False)
-        except FileExistsError as error:
-            raise InputError(
-                f"another process is starting to record into {root} right now; "
-                "let it finish, or record into another folder"
-            ) from error
-        start = {"first_epoch": first, "writers": writers, "identity": uuid4().hex}
-        write_json(folder / "start.json", start | {"run": description.digest, "version": version})
-        return number
-
     def epochs(self) -> list["Epoch"]:
         return [Epoch(int(folder.name), self, folder) for folder in _folders(self.folder)]
 
@@ -163,8 +147,13 @@ def _folders(root: Path) -> list[Path]:
 
 def find_attempts(root: Path) -> list[Attempt]:
     """Attempts that began, oldest first; a folder without `start.json` was given up at once."""
-    folders = _folders(root / "attempts")
-    return [Attempt.load(folder) for folder in folders if (folder / "start.json").exists()]
+    begun = []
+    for folder in _folders(root / "attempts"):
+        if (folder / "start.json").exists():
+            begun.append(Attempt.load(folder))
+        elif _folders(folder):
+            raise DamagedError(f"{folder} holds epochs but has lost its start.json")
+    return begun
 
 
 def find_epochs(root: Path) -> dict[int, Epoch]:
@@ -182,8 +171,18 @@ def finished(epochs: dict[int, Epoch]) -> list[Epoch]:
     return [epochs[number] for number in numbers]
 
 
-def newer_attempt(attempt: Attempt) -> int | None:
-    """Give the number of an attempt that began after this one, if there is any."""
-    folders = _folders(attempt.folder.parent)
-    newer = [int(f.name) for f in folders if (f / "start.json").exists()]
-    return max((number for number in newer if number > attempt.number), default=None)
+def refuse_holes(epochs: dict[int, Epoch]) -> None:
+    """Refuse a complete epoch behind one that is not: a recording cannot leave that."""
+    done = len(finished(epochs))
+    later = [n for n in epochs if n > done and epochs[n].is_complete()]
+    if later:
+        raise DamagedError(
+            f"epoch {done + 1} has lost a part, but epoch {min(later)} is complete "
+            f"({epochs[min(later)].folder}). Bring the file back, or record again with "
+            f"start_epoch={done + 1}."
+        )
+
+
+def newest_claim(root: Path) -> int:
+    """Give the highest number that any process has claimed, begun or not; 0 if there is none."""
+    return max((int(folder.name) for folder in _folders(root / "attempts")), default=0)

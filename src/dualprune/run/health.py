@@ -7,9 +7,17 @@ import numpy as np
 
 from dualprune.arrays import Array
 from dualprune.errors import DamagedError
-from dualprune.run.attempts import Attempt, Description, Epoch, find_attempts, find_epochs, finished
+from dualprune.run.attempts import (
+    Attempt,
+    Description,
+    Epoch,
+    find_attempts,
+    find_epochs,
+    finished,
+    refuse_holes,
+)
 from dualprune.run.part import CHUNK
-from dualprune.run.reader import open_parts, refuse_holes
+from dualprune.run.reader import open_parts
 
 __all__ = ["EpochHealth", "Health", "examine"]
 
@@ -46,13 +54,12 @@ def examine(root: Path) -> Health:
         health.description = Description.load(root)
         health.attempts = find_attempts(root)
         epochs = find_epochs(root)
-        done = finished(epochs)
         health.incomplete = [e for e in epochs.values() if not e.is_complete()]
-        refuse_holes(epochs, len(done))
+        refuse_holes(epochs)
     except DamagedError as error:
         health.damage.append(str(error))
         return health
-    _examine_epochs(done, health, health.description)
+    _examine_epochs(finished(epochs), health, health.description)
     health.leftovers = _leftovers(root)
     return health
 

@@ -1,8 +1,9 @@
 """One Parquet file: what one process saw in one epoch, sorted by id, each id once.
 
-The name ends with a hash of the file's footer; the footer says which attempt, epoch and process it
-belongs to; every page has a checksum. A row group holds the ids of one chunk, ``id // CHUNK``, so a
-reader takes a range of ids out of every part without touching the rest.
+The name ends with a hash of the file's footer. The footer says which attempt, epoch and process it
+belongs to, and the sum of the bits of every column of every row group, because a page's checksum
+does not cover its own header. A row group holds the ids of one chunk, ``id // CHUNK``, so a reader
+takes a range of ids out of every part without touching the rest.
 """
 
 import hashlib
@@ -25,34 +26,41 @@ __all__ = ["CHUNK", "Part", "encode"]
 CHUNK = 2**17
 
 _MAGIC = b"PAR1"
-_TYPES = {"id": pa.int64(), "label": pa.int32(), "rival": pa.int32()}
+_TYPES = {"id": "<i8", "label": "<i4", "rival": "<i4"}
 
 
 def encode(columns: Mapping[str, Array], facts: Mapping[str, Any]) -> tuple[memoryview, str]:
     """Serialise columns that are sorted by a unique `id`; also give the hash of the footer."""
-    integers = {name: "DELTA_BINARY_PACKED" for name in columns if name in _TYPES}
+    exact = {name: values.astype(_TYPES.get(name, "<f4")) for name, values in columns.items()}
     schema = pa.schema(
-        [pa.field(name, _TYPES.get(name, pa.float32()), nullable=False) for name in columns]
+        [pa.field(n, pa.from_numpy_dtype(v.dtype), nullable=False) for n, v in exact.items()]
     )
-    sink = pa.BufferOutputStream()
+    ids, table, sink = exact["id"], pa.table(exact, schema=schema), pa.BufferOutputStream()
+    edges = [*np.flatnonzero(np.diff(ids // CHUNK, prepend=-1)).tolist(), len(ids)]
+    groups = list(pairwise(edges))
     with pq.ParquetWriter(
         sink,
         schema,
         compression="none",  # the mantissas of losses do not compress
         use_dictionary=False,
-        column_encoding=integers or None,
-        write_statistics=["id"],
+        column_encoding={name: "DELTA_BINARY_PACKED" for name in exact if name in _TYPES},
+        write_statistics=False,
         write_page_checksum=True,
         store_schema=False,
     ) as writer:
-        table = pa.table(dict(columns), schema=schema)
-        chunks = columns["id"] // CHUNK
-        edges = [*np.flatnonzero(np.diff(chunks, prepend=-1)), len(chunks)]
-        for start, stop in pairwise(edges):
+        for start, stop in groups:
             writer.write_table(table.slice(start, stop - start), row_group_size=CHUNK)
-        writer.add_key_value_metadata({"dualprune": json.dumps(facts)})
+        spans = [[int(ids[start]), int(ids[stop - 1])] for start, stop in groups]
+        sums = {n: [_sum(v[start:stop]) for start, stop in groups] for n, v in exact.items()}
+        content = {**facts, "spans": spans, "sums": sums}
+        writer.add_key_value_metadata({"dualprune": json.dumps(content)})
     data = memoryview(sink.getvalue())
     return data, _digest(bytes(data[-8 - _footer_size(data[-8:]) : -8]))
+
+
+def _sum(values: Array) -> int:
+    """Add up the bits of all values as unsigned integers."""
+    return int(values.view(f"u{values.itemsize}").sum(dtype=np.uint64))
 
 
 def _footer_size(tail: memoryview | bytes) -> int:
@@ -96,7 +104,10 @@ class Part:
                 raise DamagedError(
                     f"{path} belongs elsewhere: its {name} is {facts.get(name)}, not {value}"
                 )
-        groups = (_group(metadata, index) for index in range(metadata.num_row_groups))
+        groups = [
+            _Group(index, first, last, metadata.row_group(index).num_rows)
+            for index, (first, last) in enumerate(facts["spans"])
+        ]
         return Part(path, metadata, facts, {group.first // CHUNK: group for group in groups})
 
     @property
@@ -125,7 +136,11 @@ class Part:
             table = self._table(group.index, names)
         except (pa.ArrowException, OSError) as error:
             raise DamagedError(f"{self.path} is damaged: {error}") from error
-        return [table.column(name).to_numpy() for name in names]
+        columns = [table.column(name).to_numpy() for name in names]
+        for name, values in zip(names, columns, strict=True):
+            if len(values) != group.rows or _sum(values) != self.facts["sums"][name][group.index]:
+                raise DamagedError(f"{self.path} is damaged: {name} is not what was written")
+        return columns
 
     def _table(self, group: int, names: list[str]) -> pa.Table:
         file = pq.ParquetFile(
@@ -148,9 +163,3 @@ def _read_footer(path: Path) -> pq.FileMetaData:
     if not path.stem.endswith(_digest(footer)):
         raise DamagedError(f"{path} is damaged: its footer does not match its name")
     return pq.read_metadata(pa.BufferReader(_MAGIC + footer + tail))
-
-
-def _group(metadata: pq.FileMetaData, index: int) -> _Group:
-    group = metadata.row_group(index)
-    ids = group.column(0).statistics
-    return _Group(index, ids.min, ids.max, group.num_rows)

@@ -11,7 +11,7 @@ import numpy as np
 
 from dualprune.arrays import Array
 from dualprune.errors import DamagedError, InputError, MissingError
-from dualprune.run.attempts import Description, Epoch, find_epochs, finished
+from dualprune.run.attempts import Description, Epoch, find_epochs, finished, refuse_holes
 from dualprune.run.derived import DERIVED
 from dualprune.run.part import CHUNK, Part
 
@@ -34,9 +34,8 @@ class Run:
         self.path = Path(path)
         self.description = Description.load(self.path)
         epochs = find_epochs(self.path)
-        done = finished(epochs)
-        refuse_holes(epochs, len(done))
-        self._epochs = [open_parts(epoch, self.description) for epoch in done]
+        refuse_holes(epochs)
+        self._epochs = [open_parts(epoch, self.description) for epoch in finished(epochs)]
 
     @property
     def samples(self) -> int:
@@ -153,14 +152,3 @@ def open_parts(epoch: Epoch, description: Description) -> list[Part]:
         Part.open(path, {"attempt": attempt.identity, "epoch": epoch.number, "writer": writer})
         for writer, path in sorted(epoch.parts().items())
     ]
-
-
-def refuse_holes(epochs: dict[int, Epoch], done: int) -> None:
-    """Refuse a complete epoch behind one that is not: a recording cannot leave that."""
-    later = [n for n in epochs if n > done and epochs[n].is_complete()]
-    if later:
-        raise DamagedError(
-            f"epoch {done + 1} has lost a part, but epoch {min(later)} is complete "
-            f"({epochs[min(later)].folder}). Bring the file back, or record again with "
-            f"start_epoch={done + 1}."
-        )

@@ -3,45 +3,82 @@
 from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
+from uuid import uuid4
 
 from dualprune.arrays import Array
 from dualprune.errors import InputError
-from dualprune.files import make_folder, write
-from dualprune.run.attempts import Attempt, Description, find_epochs, finished, newer_attempt
+from dualprune.files import make_folder, make_folders, write, write_json
+from dualprune.run.attempts import (
+    Attempt,
+    Description,
+    find_epochs,
+    finished,
+    newest_claim,
+    refuse_holes,
+)
 from dualprune.run.part import encode
 
 __all__ = ["begin", "write_part"]
+
+_VERSION = version("dualprune")
 
 
 def begin(root: Path, description: Description, start_epoch: int | None, writers: int) -> int:
     """Start recording at `start_epoch`, counted from 1; gives the number of the new attempt."""
     _prepare(root, description)
-    done = len(finished(find_epochs(root)))
-    if start_epoch is None and done:
-        raise InputError(
-            f"{root} already holds epochs 1 to {done}. Pass start_epoch={done + 1} to go "
-            "on, a smaller one to go back to a checkpoint, start_epoch=1 to begin again, "
-            "or record into another folder."
-        )
+    epochs = find_epochs(root)
+    done = len(finished(epochs))
+    if start_epoch is None:
+        refuse_holes(epochs)
+        if done:
+            raise InputError(
+                f"{root} already holds epochs 1 to {done}. Pass start_epoch={done + 1} to go on, "
+                "a smaller one to go back to a checkpoint, start_epoch=1 to begin again, or "
+                "record into another folder."
+            )
     first = 1 if start_epoch is None else start_epoch
     if not 1 <= first <= done + 1:
         raise InputError(
-            f"start_epoch must be from 1 to {done + 1} ({done} epochs are complete in "
-            f"{root}), got {first}"
+            f"start_epoch must be from 1 to {done + 1} ({done} epochs are complete in {root}), "
+            f"got {first}"
         )
-    return Attempt.make(root, description, first, writers, version("dualprune"))
+    folder = _claim(root, done)
+    start = {"first_epoch": first, "writers": writers, "identity": uuid4().hex}
+    write_json(folder / "start.json", start | {"run": description.digest, "version": _VERSION})
+    return int(folder.name)
+
+
+def _claim(root: Path, done: int) -> Path:
+    """Make the next attempt's folder, unless another process writes here at the same time.
+
+    It looks at the epochs after its claim, and `write_part` looks at claims after its part is
+    there: of two processes at least one sees the other.
+    """
+    folder = root / "attempts" / f"{newest_claim(root) + 1:04d}"
+    busy = InputError(
+        f"another process is recording into {root} right now; let it finish, or record into "
+        "another folder"
+    )
+    try:
+        make_folder(folder, exist_ok=False)
+    except FileExistsError as error:
+        raise busy from error
+    if len(finished(find_epochs(root))) != done:
+        folder.rmdir()
+        raise busy
+    return folder
 
 
 def _prepare(root: Path, description: Description) -> None:
-    if (root / "run.json").exists():
+    known = (root / "run.json").exists()
+    if known:
         _refuse_other(root, Description.load(root), description)
-        return
-    if root.exists() and (not root.is_dir() or any(_foreign(root))):
+    elif root.exists() and (not root.is_dir() or any(_foreign(root))):
         raise InputError(f"{root} exists and is not a run; record into a new or empty folder")
-    root.parent.mkdir(parents=True, exist_ok=True)
-    make_folder(root)
-    make_folder(root / "attempts")
-    description.save(root)
+    make_folders(root)
+    make_folder(root / "attempts")  # which also makes durable what a start that failed left here
+    if not known:
+        description.save(root)
 
 
 def _foreign(root: Path) -> list[Path]:
@@ -65,13 +102,19 @@ def write_part(
     counts: Mapping[str, int],
 ) -> None:
     """Make durable what one process saw in one epoch."""
-    if newer := newer_attempt(attempt):
-        raise InputError(
-            f"attempt {newer} has taken over this run; attempt {attempt.number} must not write "
-            f"epoch {epoch} any more"
-        )
+    root = attempt.folder.parent.parent
+    _refuse_if_taken_over(root, attempt, epoch)
     facts = {"attempt": attempt.identity, "epoch": epoch, "writer": writer, **counts}
     data, digest = encode(columns, facts)
     folder = attempt.folder / f"{epoch:06d}"
     make_folder(folder)
     write(folder / f"part-{writer}-of-{attempt.writers}-{digest}.parquet", data)
+    _refuse_if_taken_over(root, attempt, epoch)
+
+
+def _refuse_if_taken_over(root: Path, attempt: Attempt, epoch: int) -> None:
+    if (newer := newest_claim(root)) > attempt.number:
+        raise InputError(
+            f"attempt {newer} has taken over {root}; attempt {attempt.number} must not write epoch "
+            f"{epoch} any more"
+        )

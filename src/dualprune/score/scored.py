@@ -3,6 +3,7 @@
 import json
 import os
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import pyarrow.parquet as pq
 
 from dualprune.arrays import Array
 from dualprune.errors import DamagedError, MissingError
-from dualprune.files import make_folder, seal, write
+from dualprune.files import make_folders, seal, write
 
 __all__ = ["Scored"]
 
@@ -38,11 +39,13 @@ class Scored:
     def save(self, path: Path) -> None:
         """Write `id` and `score`; the card goes into the file's metadata."""
         table = pa.table({"id": np.arange(len(self.values)), "score": self.values})
-        table = table.replace_schema_metadata({"dualprune": json.dumps(self.card)})
+        card = {**self.card, "scores_sha256": sha256(self.values.tobytes()).hexdigest()}
+        sealed = json.dumps({**card, "seal": seal(card)})
         sink = pa.BufferOutputStream()
-        pq.write_table(table, sink, compression="none", write_page_checksum=True)
-        path.parent.parent.mkdir(parents=True, exist_ok=True)
-        make_folder(path.parent)
+        with pq.ParquetWriter(sink, table.schema, compression="none", store_schema=False) as writer:
+            writer.write_table(table)
+            writer.add_key_value_metadata({"dualprune": sealed})
+        make_folders(path.parent)
         write(path, memoryview(sink.getvalue()))
 
     @staticmethod
@@ -51,10 +54,16 @@ class Scored:
         if not Path(path).is_file():
             raise MissingError(f"there is no file of scores at {path}")
         try:
-            table = pq.read_table(path, page_checksum_verification=True)
-        except (pa.ArrowException, OSError) as error:
+            values, card = _read(path)
+        except (pa.ArrowException, OSError, ValueError, KeyError) as error:
             raise DamagedError(f"{path} is not a readable file of scores: {error}") from error
-        card = (table.schema.metadata or {}).get(b"dualprune")
-        if card is None or table.column_names != ["id", "score"]:
-            raise DamagedError(f"{path} was not written by dualprune score")
-        return Scored(table.column("score").to_numpy(), **json.loads(card))
+        given = card.pop("seal", None)
+        if seal(card) != given or card.pop("scores_sha256") != sha256(values.tobytes()).hexdigest():
+            raise DamagedError(f"{path} is damaged: it does not match its checksums")
+        return Scored(values, **card)
+
+
+def _read(path: str | os.PathLike[str]) -> tuple[Array, dict[str, Any]]:
+    with pq.ParquetFile(path) as file:
+        card = json.loads((file.metadata.metadata or {})[b"dualprune"])
+        return file.read(columns=["score"]).column("score").to_numpy(), card
