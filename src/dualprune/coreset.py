@@ -65,7 +65,7 @@ class Coreset:
             raise DamagedError(f"{folder} is damaged: coreset.parquet is missing")
         data = file.read_bytes()
         if sha256(data).hexdigest() != card.pop("file_sha256"):
-            raise DamagedError(f"{file} is damaged: it does not match its card")
+            raise DamagedError(f"{file} is damaged: its bytes do not match the card")
         table = pq.read_table(pa.BufferReader(data))
         columns = {name: table.column(name).to_numpy() for name in table.column_names}
         ids = np.flatnonzero(columns.pop("kept"))

@@ -142,7 +142,8 @@ class Epoch:
 def _folders(root: Path) -> list[Path]:
     if not root.is_dir():
         return []
-    return sorted(path for path in root.iterdir() if path.name.isdecimal() and path.is_dir())
+    folders = [path for path in root.iterdir() if path.name.isdecimal() and path.is_dir()]
+    return sorted(folders, key=lambda path: int(path.name))
 
 
 def find_attempts(root: Path) -> list[Attempt]:

@@ -83,7 +83,8 @@ def _prepare(root: Path, description: Description) -> None:
 
 def _foreign(root: Path) -> list[Path]:
     """Give what a recording that was killed in its first instant cannot have left."""
-    return [p for p in root.iterdir() if p.name != "attempts" and p.suffix != ".tmp"]
+    ours = ("attempts", "run.json")
+    return [path for path in root.iterdir() if path.name not in ours and path.suffix != ".tmp"]
 
 
 def _refuse_other(root: Path, existing: Description, wanted: Description) -> None:

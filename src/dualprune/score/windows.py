@@ -12,7 +12,7 @@ it the same operations run in the same order and give the same bits.
 """
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
 
@@ -32,7 +32,6 @@ _STILL = 1.5e-5  # a window with less than 1e-10 of squares holds no step larger
 
 Weights = Callable[[int], Array]
 Kernel = Callable[[Array, int, int, int, Array, bool], tuple[Array, Array]]
-Spread = Callable[[Array, int, int], Array]
 
 
 def weighted_spread(
@@ -63,23 +62,48 @@ def weighted_spread(
     check_epochs(values, window)
     kernel = _kernel(values.size)
     total: Array = np.empty(values.shape[1])
+    still = np.zeros(values.shape[1], bool)
 
-    def spread(values: Array, start: int, stop: int) -> Array:
+    def roll(values: Array, ids: slice) -> tuple[Array, Array]:
         shares = weights(len(values) - window + 1)
-        sums, smallest_step = kernel(values, start, stop, window, shares, hard)
-        still = np.flatnonzero(smallest_step < _STILL * largest)
-        if len(still):
-            sums[still] = _one_by_one(values[:, start + still], window, shares, hard=hard)
-        return sums
+        sums, step = kernel(*_ready(values, ids), window, shares, hard)
+        return sums, step < _STILL * largest
 
-    def work(start: int) -> None:
-        stop = min(start + _WIDTH, len(total))
-        total[start:stop] = _observed(values, start, stop, window, spread)
+    def first(start: int) -> None:
+        ids = slice(start, min(start + _WIDTH, len(total)))
+        total[ids], still[ids] = roll(values, ids)
+
+    def again(ids: Array) -> None:
+        for group, observed in _observed(values, ids, window):
+            sums, still = roll(observed, slice(0, len(group)))
+            shares = weights(len(observed) - window + 1)
+            sums[still] = _one_by_one(observed[:, still], window, shares, hard=hard)
+            total[group] = sums
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        list(pool.map(work, range(0, len(total), _WIDTH)))
+        list(pool.map(first, range(0, len(total), _WIDTH)))
+        doubtful = np.flatnonzero(still | np.isnan(total))  # a missing value makes the sum NaN
+        list(pool.map(again, np.split(doubtful, range(_WIDTH, len(doubtful), _WIDTH))))
     total /= np.sqrt(divisor)
     return total
+
+
+def _ready(values: Array, ids: slice) -> tuple[Array, int, int]:
+    """Give an array that kernels can read, and where in it these samples are."""
+    if values.flags.c_contiguous and values.dtype in (np.float32, np.float64):
+        return values, ids.start, ids.stop
+    return values[:, ids].astype(np.float64, "C"), 0, ids.stop - ids.start
+
+
+def _observed(values: Array, ids: Array, window: int) -> Iterator[tuple[Array, Array]]:
+    """Group samples by how many values they have; gives their ids and those values."""
+    block = values[:, ids].astype(np.float64)
+    seen = ~np.isnan(block)
+    counts = seen.sum(axis=0)
+    for count in np.unique(counts[counts >= window]):
+        group = np.flatnonzero(counts == count)
+        observed = block.T[group][seen.T[group]].reshape(len(group), count)
+        yield ids[group], np.ascontiguousarray(observed.T)
 
 
 def _kernel(size: int) -> Kernel:
@@ -89,22 +113,6 @@ def _kernel(size: int) -> Kernel:
     from dualprune.score.windows_jit import roll  # noqa: PLC0415 - numba is optional, slow to load
 
     return roll
-
-
-def _observed(values: Array, start: int, stop: int, window: int, spread: Spread) -> Array:
-    """Score the samples from `start` to `stop`, each from its observed values alone."""
-    if not values.flags.c_contiguous or values.dtype not in (np.float32, np.float64):
-        values, start, stop = values[:, start:stop].astype(np.float64, "C"), 0, stop - start
-    total = spread(values, start, stop)
-    gaps = np.flatnonzero(np.isnan(total))  # one missing value makes the whole sum NaN
-    block = values[:, start + gaps]
-    seen = ~np.isnan(block)
-    counts = seen.sum(axis=0)
-    for count in np.unique(counts[counts >= window]):
-        group = np.flatnonzero(counts == count)
-        compact = block.T[group][seen.T[group]].reshape(len(group), count).T
-        total[gaps[group]] = spread(np.ascontiguousarray(compact), 0, len(group))
-    return total
 
 
 def _roll(
@@ -130,11 +138,11 @@ def _roll(
     return total, steps.min(axis=0)
 
 
-def _one_by_one(block: Array, window: int, weights: Array, *, hard: bool) -> Array:
-    values, total = block.astype(np.float64), np.zeros(block.shape[1])
+def _one_by_one(values: Array, window: int, weights: Array, *, hard: bool) -> Array:
+    total: Array = np.zeros(values.shape[1])
     for k, weight in enumerate(weights):
         part = values[k : k + window] - values[k]  # so that what never moves is exactly zero
-        middle = part.mean(axis=0)
-        squares = np.square(part - middle).sum(axis=0)
+        middle = sum(part) / window  # row by row: numpy's own sum depends on the layout
+        squares = sum(np.square(part - middle))
         total += weight * (1.0 - (values[k] + middle) if hard else 1.0) * np.sqrt(squares)
     return total

@@ -1,0 +1,88 @@
+"""What test_torchrun starts under torchrun: a loop whose logits are a function of id and epoch."""
+
+import json
+import os
+import signal
+import sys
+from datetime import timedelta
+from pathlib import Path
+
+import torch
+from torch import distributed
+from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
+
+from dualprune import Indexed, Recorder, Run
+from dualprune.errors import DualpruneError
+
+CLASSES = 3
+
+
+def logits_of(ids, epoch):
+    """Small multiples of 1/16, so that margins are exact, and never equal in two classes."""
+    columns = [
+        (ids * (7 + 2 * c) + epoch * (11 + 3 * c)) % (31 + c) / 4 + c / 16 for c in range(CLASSES)
+    ]
+    return torch.stack(columns, 1)
+
+
+def labels_of(ids):
+    return ids % CLASSES
+
+
+def epochs_done(path):
+    """How many epochs to pass over; process 0 looks and tells the others."""
+    done = torch.zeros(1, dtype=torch.int64)
+    if rank() == 0 and (path / "run.json").exists():
+        done += Run(path).epochs
+    if distributed.is_initialized():
+        distributed.broadcast(done, src=0)
+    return int(done)
+
+
+def rank():
+    return distributed.get_rank() if distributed.is_initialized() else 0
+
+
+def train(path, samples, epochs, kill=None):
+    """Record up to `epochs`, going on where the run is; `kill` is a rank, an epoch and a batch."""
+    path = Path(path)
+    data = TensorDataset(labels_of(torch.arange(samples)))
+    world = distributed.get_world_size() if distributed.is_initialized() else 1
+    sampler = DistributedSampler(data, num_replicas=world, rank=rank())
+    loader = DataLoader(Indexed(data), batch_size=128, sampler=sampler)
+    start = epochs_done(path) + 1
+    with Recorder(path, samples=samples, classes=CLASSES, start_epoch=start) as recorder:
+        for epoch in range(start, epochs + 1):
+            sampler.set_epoch(epoch)
+            for number, (labels, ids) in enumerate(loader):
+                if kill == [rank(), epoch, number] and is_first_start():
+                    os.kill(os.getpid(), signal.SIGKILL)
+                if distributed.is_initialized():
+                    distributed.all_reduce(torch.zeros(1))  # as gradients are
+                recorder.update(logits_of(ids, epoch), labels, ids)
+            recorder.end_epoch()
+
+
+def is_first_start():
+    return os.environ["TORCHELASTIC_RESTART_COUNT"] == "0"
+
+
+def refuse(path):
+    """Record an epoch that only process 0 sees, then begin again without saying from where."""
+    with Recorder(path, samples=2, classes=CLASSES) as recorder:
+        if rank() == 0:
+            ids = torch.arange(2)
+            recorder.update(logits_of(ids, 1), labels_of(ids), ids)
+        recorder.end_epoch()
+    distributed.barrier()
+    try:
+        Recorder(path, samples=2, classes=CLASSES)
+    except DualpruneError as error:
+        Path(f"{path}-refused-{rank()}").write_text(str(error))
+
+
+if __name__ == "__main__":
+    distributed.init_process_group("gloo", timeout=timedelta(seconds=60))
+    job = {"train": train, "refuse": refuse}[sys.argv[1]]
+    job(**json.loads(sys.argv[2]))
+    distributed.destroy_process_group()
