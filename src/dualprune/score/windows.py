@@ -26,7 +26,7 @@ __all__ = ["weighted_spread"]
 JIT_FROM = 2**20
 """Inputs with fewer values are done before numba has loaded."""
 
-_WIDTH = 2**14  # samples per task: a block stays small, and threads seldom wait for each other
+_WIDTH = 2**15  # samples per task: a block stays small, and threads seldom wait for each other
 
 _STILL = 1.5e-5  # a window with less than 1e-10 of squares holds no step larger than this
 
@@ -62,29 +62,30 @@ def weighted_spread(
     check_epochs(values, window)
     kernel = _kernel(values.size)
     total: Array = np.empty(values.shape[1])
-    still = np.zeros(values.shape[1], bool)
+    doubtful = np.zeros(values.shape[1], bool)
+
+    def shares(epochs: int) -> Array:
+        return np.divide(weights(epochs - window + 1), np.sqrt(divisor))
 
     def roll(values: Array, ids: slice) -> tuple[Array, Array]:
-        shares = weights(len(values) - window + 1)
-        sums, step = kernel(*_ready(values, ids), window, shares, hard)
+        sums, step = kernel(*_ready(values, ids), window, shares(len(values)), hard)
         return sums, step < _STILL * largest
 
     def first(start: int) -> None:
         ids = slice(start, min(start + _WIDTH, len(total)))
-        total[ids], still[ids] = roll(values, ids)
+        sums, still = roll(values, ids)
+        total[ids], doubtful[ids] = sums, still | np.isnan(sums)  # NaN if any value is missing
 
     def again(ids: Array) -> None:
         for group, observed in _observed(values, ids, window):
             sums, still = roll(observed, slice(0, len(group)))
-            shares = weights(len(observed) - window + 1)
-            sums[still] = _one_by_one(observed[:, still], window, shares, hard=hard)
+            sums[still] = _one_by_one(observed[:, still], window, shares(len(observed)), hard=hard)
             total[group] = sums
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         list(pool.map(first, range(0, len(total), _WIDTH)))
-        doubtful = np.flatnonzero(still | np.isnan(total))  # a missing value makes the sum NaN
-        list(pool.map(again, np.split(doubtful, range(_WIDTH, len(doubtful), _WIDTH))))
-    total /= np.sqrt(divisor)
+        rest = np.flatnonzero(doubtful)
+        list(pool.map(again, np.split(rest, range(_WIDTH, len(rest), _WIDTH))))
     return total
 
 
@@ -119,7 +120,9 @@ def _roll(
     values: Array, start: int, stop: int, window: int, weights: Array, hard: bool
 ) -> tuple[Array, Array]:
     """Also give the smallest of some steps, one of which lies in every window."""
-    values = values[:, start:stop].astype(np.float64)
+    given = values[:, start:stop]
+    steps = np.abs(given[1 :: window - 1] - given[: len(given) - 1 : window - 1])
+    values = given.astype(np.float64)
     mean, squares = values[0].copy(), np.zeros(stop - start)
     for t in range(1, window):
         delta = values[t] - mean
@@ -134,7 +137,6 @@ def _roll(
         np.maximum(squares, 0.0, out=squares)
         mean = moved
         total += weights[k] * (1.0 - mean if hard else 1.0) * np.sqrt(squares)
-    steps = np.abs(values[1 :: window - 1] - values[: len(values) - 1 : window - 1])
     return total, steps.min(axis=0)
 
 

@@ -18,7 +18,8 @@ def roll(
     values: Array, start: int, stop: int, window: int, weights: Array, hard: bool
 ) -> tuple[Array, Array]:
     """Roll the window over the samples from `start` to `stop`."""
-    total, smallest_step = np.empty(stop - start), np.full(stop - start, np.inf)
+    total = np.empty(stop - start)
+    smallest_step = np.full(stop - start, np.inf, values.dtype)
     mean, squares = np.empty(_WIDTH), np.empty(_WIDTH)
     for low in range(start, stop, _WIDTH):
         n = min(_WIDTH, stop - low)
@@ -46,10 +47,9 @@ def roll(
                 square = 0.0 if square < 0.0 else square
                 mean[j], squares[j] = moved, square
                 result[j] += weights[k] * (1.0 - moved if hard else 1.0) * np.sqrt(square)
-        step = smallest_step[low - start : low - start + n]
-        for t in range(0, len(values) - 1, window - 1):
-            row, following = values[t, low : low + n], values[t + 1, low : low + n]
-            for j in range(n):
-                size = abs(np.float64(following[j]) - np.float64(row[j]))
-                step[j] = size if size < step[j] else step[j]
+    for t in range(0, len(values) - 1, window - 1):
+        row, following = values[t, start:stop], values[t + 1, start:stop]
+        for j in range(stop - start):
+            size = abs(following[j] - row[j])
+            smallest_step[j] = size if size < smallest_step[j] else smallest_step[j]
     return total, smallest_step
