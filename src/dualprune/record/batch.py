@@ -37,7 +37,7 @@ def as_batch(
                 f"{name} have shape {tuple(value.shape)}, logits {tuple(logits.shape)}; "
                 f"{name} need one entry per row of the logits"
             )
-    return logits.float(), labels.to(logits.device), ids
+    return logits.float().contiguous(), labels.to(logits.device), ids
 
 
 def _two_dimensional(logits: Tensor, classes: int) -> Tensor:

@@ -15,7 +15,7 @@ from dualprune.arrays import Array
 from dualprune.errors import InputError
 from dualprune.record.batch import as_batch, check_ids, check_labels
 from dualprune.record.processes import processes, start_together
-from dualprune.record.signals import DEFAULT, SIGNALS, kl_step
+from dualprune.record.signals import DEFAULT, SIGNALS, kl_step, probabilities
 from dualprune.run import Run
 from dualprune.run.attempts import Attempt, Description
 from dualprune.run.writer import begin, write_part
@@ -161,13 +161,14 @@ class Recorder:
             self._previous = torch.full((samples, classes), torch.nan, device=logits.device)
             self._stored_in = torch.zeros(samples, dtype=torch.int32, device=logits.device)
         ids = ids.clamp(0, samples - 1)
-        probabilities, before = logits.softmax(1), self._previous[ids]
+        now, before = probabilities(logits), self._previous[ids]
         new = finite & (self._stored_in[ids] < self.epoch)
-        kept = torch.where(new[:, None], probabilities, before)
-        # the last write stays, and of an id that occurs twice the first row counts
-        self._previous[ids.flip(0)] = kept.flip(0)
+        kept = torch.where(new[:, None], now, before)
+        ordered, rows = ids.sort(stable=True)
+        first = rows[torch.searchsorted(ordered, ordered)]  # of an id that occurs twice
+        self._previous[ordered] = kept[first]
         self._stored_in[ids] = self.epoch
-        return kl_step(probabilities, before)
+        return kl_step(now, before)
 
     def _collect(self) -> tuple[dict[str, Array], dict[str, int]]:
         """Sort this epoch's rows by id, first occurrence of each, and check what was not yet."""

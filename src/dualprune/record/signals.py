@@ -9,13 +9,23 @@ import torch
 from torch import Tensor
 from torch.nn.functional import softplus
 
-__all__ = ["DEFAULT", "SIGNALS", "kl_step"]
+__all__ = ["DEFAULT", "SIGNALS", "kl_step", "probabilities"]
 
 _LARGEST = torch.finfo(torch.float32).max
 
 
+def probabilities(logits: Tensor) -> Tensor:
+    """Softmax over the classes, in steps that do not wake other threads for a small batch."""
+    powers = (logits - logits.amax(1, keepdim=True)).exp()
+    return powers / powers.sum(1, keepdim=True)
+
+
+def _is_label(logits: Tensor, labels: Tensor) -> Tensor:
+    return labels[:, None] == torch.arange(logits.shape[1], device=logits.device)
+
+
 def _others(logits: Tensor, labels: Tensor) -> Tensor:
-    return logits.scatter(1, labels[:, None], float("-inf"))
+    return logits.masked_fill(_is_label(logits, labels), float("-inf"))
 
 
 def _true(logits: Tensor, labels: Tensor) -> Tensor:
@@ -53,7 +63,7 @@ def entropy(logits: Tensor, labels: Tensor) -> Tensor:  # noqa: ARG001 - all sig
     >>> entropy(torch.tensor([[2.0, 1.0, 0.0]]), torch.tensor([0])).item()
     0.832396
     """
-    terms: Tensor = torch.special.entr(logits.softmax(1))
+    terms: Tensor = torch.special.entr(probabilities(logits))
     return terms.sum(1)
 
 
@@ -63,18 +73,18 @@ def error_norm(logits: Tensor, labels: Tensor) -> Tensor:
     >>> error_norm(torch.tensor([[2.0, 1.0, 0.0]]), torch.tensor([0])).item()
     0.424336
     """
-    others = logits.softmax(1).scatter(1, labels[:, None], 0.0)
+    others = probabilities(logits).masked_fill(_is_label(logits, labels), 0.0)
     return (others.sum(1).square() + others.square().sum(1)).sqrt()
 
 
-def kl_step(probabilities: Tensor, previous: Tensor) -> Tensor:
+def kl_step(now: Tensor, previous: Tensor) -> Tensor:
     """Sum over classes of abs(p (log p - log q)), from the epoch before (q) to this one (p).
 
     >>> kl_step(torch.tensor([[0.6, 0.4]]), torch.tensor([[0.5, 0.5]])).item()
     0.19865
     """
-    change = (probabilities + 1e-8).log() - (previous + 1e-8).log()
-    return (probabilities * change).abs().sum(1)
+    change = (now + 1e-8).log() - (previous + 1e-8).log()
+    return (now * change).abs().sum(1)
 
 
 SIGNALS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {

@@ -1,0 +1,75 @@
+"""Labelled images: named sets, folders with one sub-folder per class, and arrays."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from dualprune.data.cifar import cifar10, cifar100
+from dualprune.data.decode import decode
+from dualprune.data.digits import digits
+from dualprune.data.fashion_mnist import fashion_mnist
+from dualprune.data.folder import read_sets
+from dualprune.data.imagenet import imagenet, tiny_imagenet
+from dualprune.data.images import Images, in_memory
+from dualprune.data.noise import flip_labels
+from dualprune.data.npz import read_npz
+from dualprune.data.split import long_tail, validation_split
+from dualprune.errors import MissingError
+
+__all__ = [
+    "NAMED",
+    "Images",
+    "decode",
+    "flip_labels",
+    "in_memory",
+    "load",
+    "long_tail",
+    "validation_split",
+]
+
+NAMED: dict[str, Callable[[Path, bool], tuple[Images, Images]]] = {
+    "digits": digits,
+    "fashion-mnist": fashion_mnist,
+    "cifar10": cifar10,
+    "cifar100": cifar100,
+    "tiny-imagenet": tiny_imagenet,
+    "imagenet": imagenet,
+}
+
+
+def load(
+    data: str | Path, *, root: Path | None = None, download: bool = False
+) -> tuple[Images, Images | None]:
+    """Give the training images and, if there are any, the test images.
+
+    Parameters
+    ----------
+    data
+        A name from `NAMED`; a folder with one sub-folder per class, or with such folders `train`
+        and `test` or `val`; or an ``.npz`` with `x` and `y`. A `Path` is never taken for a name.
+    root
+        Where named sets are kept: `DUALPRUNE_DATA` of the environment, or ``~/.cache/dualprune``.
+    download
+        Fetch a named set that is not there.
+
+    Examples
+    --------
+    >>> train, test = load("digits")
+    >>> len(train), len(test), train.pixels.shape
+    (1438, 359, (1438, 8, 8, 1))
+    """
+    if isinstance(data, str) and data in NAMED:
+        return NAMED[data](root or _default_root(), download)
+    path = Path(data).expanduser()
+    if path.is_dir():
+        return read_sets(path)
+    if path.is_file() and path.suffix == ".npz":
+        return read_npz(path), None
+    raise MissingError(
+        f"there is no data {str(data)!r}: it is neither a folder, nor an .npz file, nor one of the "
+        f"named sets {', '.join(NAMED)}"
+    )
+
+
+def _default_root() -> Path:
+    return Path(os.environ.get("DUALPRUNE_DATA") or "~/.cache/dualprune").expanduser()

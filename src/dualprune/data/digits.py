@@ -1,0 +1,28 @@
+"""The 1,797 handwritten digits that come with scikit-learn: nothing to download."""
+
+from pathlib import Path
+
+import numpy as np
+
+from dualprune.arrays import Array
+from dualprune.data.images import Images, in_memory
+from dualprune.data.split import validation_split
+from dualprune.errors import MissingError
+
+__all__ = ["digits"]
+
+
+def digits(root: Path, fetch: bool) -> tuple[Images, Images]:  # noqa: ARG001 - as all named sets
+    """Grey images of 8 x 8; a fixed fifth of each class is the test set."""
+    values, labels = _bundled()
+    pixels = np.rint(values * (255 / 16)).astype(np.uint8)[..., None]
+    return validation_split(in_memory(pixels, labels, tuple("0123456789")), 0.2, seed=0)
+
+
+def _bundled() -> tuple[Array, Array]:
+    try:
+        from sklearn import datasets  # type: ignore[import-untyped] # noqa: PLC0415 - optional
+    except ImportError as error:
+        raise MissingError("digits need scikit-learn: pip install 'dualprune[torch]'") from error
+    bundled = datasets.load_digits()
+    return bundled.images, bundled.target

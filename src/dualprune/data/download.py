@@ -1,0 +1,98 @@
+"""Fetch a file whose content is known beforehand; nothing else ever reaches the disk."""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from http.client import HTTPException, HTTPMessage
+from pathlib import Path
+from typing import IO
+from urllib.error import HTTPError
+from urllib.parse import urlsplit
+from urllib.request import HTTPRedirectHandler, Request, build_opener
+
+from dualprune.errors import DamagedError, InputError, MissingError, WriteError
+from dualprune.files import write
+
+__all__ = ["Pinned", "absent", "check", "download", "make_home"]
+
+TIMEOUT = 60.0  # seconds without a byte
+
+
+@dataclass(frozen=True)
+class Pinned:
+    """What a file must be: its size in bytes and its hashes."""
+
+    size: int
+    md5: str
+    sha256: str | None = None
+
+
+def download(url: str, path: Path, pinned: Pinned) -> None:
+    """Put the file at `url` at `path`, if it is what it must be; https only.
+
+    The content is checked before anything is written, and the write is atomic.
+    """
+    data = _fetch(url, pinned.size)
+    check(data, pinned, url)
+    make_home(path.parent)
+    write(path, data)
+
+
+def check(data: bytes, pinned: Pinned, origin: str | Path) -> None:
+    """Refuse content of another size or hash; `data` may be cut off one byte after the size."""
+    if len(data) != pinned.size:
+        actual = f"{len(data):,}" if len(data) < pinned.size else "more"
+        raise DamagedError(f"{origin} is damaged: expected {pinned.size:,} bytes, got {actual}")
+    md5 = hashlib.md5(data, usedforsecurity=False).hexdigest()
+    sha256 = hashlib.sha256(data).hexdigest()
+    for name, expected, actual in (("MD5", pinned.md5, md5), ("SHA-256", pinned.sha256, sha256)):
+        if expected not in (actual, None):
+            raise DamagedError(f"{origin} is damaged: expected {name} {expected}, got {actual}")
+
+
+def make_home(path: Path) -> None:
+    """Make the folder that a data set is put into."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise WriteError(
+            f"cannot make the folder {path}: {error.strerror}; choose another place with "
+            "DUALPRUNE_DATA"
+        ) from error
+
+
+def absent(name: str, looked: Sequence[Path], how: str) -> MissingError:
+    """Say that a data set is not there, where it was looked for, and how to get it."""
+    places = "".join(f"\n  {path}" for path in looked)
+    return MissingError(f"{name} is not on this machine; looked for{places}\n{how}")
+
+
+def _fetch(url: str, size: int) -> bytes:
+    _check_url(url)
+    request = Request(url, headers={"User-Agent": "dualprune"})  # noqa: S310 - checked above
+    try:
+        with build_opener(_Redirects).open(request, timeout=TIMEOUT) as response:
+            return bytes(response.read(size + 1))
+    except (OSError, HTTPException) as error:
+        if isinstance(error, HTTPError):
+            error.close()
+        raise MissingError(f"cannot download {url}: {error}; try again later") from error
+
+
+def _check_url(url: str) -> None:
+    if urlsplit(url).scheme != "https":
+        raise InputError(f"refused to download from {url}: it does not start with https://")
+
+
+class _Redirects(HTTPRedirectHandler):
+    """Follow a redirect only to another https address."""
+
+    def redirect_request(
+        self, req: Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage, newurl: str
+    ) -> Request | None:
+        try:
+            _check_url(newurl)
+        except InputError:
+            fp.close()
+            raise
+        return super().redirect_request(req, fp, code, msg, headers, newurl)

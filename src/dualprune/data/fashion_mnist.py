@@ -1,0 +1,96 @@
+"""Fashion-MNIST from its four IDX files, compressed or plain.
+
+An IDX file starts with a magic number (2051 for images, 2049 for labels), the number of samples
+and, for images, their height and width, each as four bytes, the highest first.
+"""
+
+from pathlib import Path
+
+import numpy as np
+
+from dualprune.arrays import Array
+from dualprune.data.archive import gunzip
+from dualprune.data.download import Pinned, absent, download
+from dualprune.data.images import Images, check_labels, in_memory
+from dualprune.errors import DamagedError
+
+__all__ = ["fashion_mnist"]
+
+CLASS_NAMES = (
+    "T-shirt/top", "Trouser", "Pullover", "Dress", "Coat",
+    "Sandal", "Shirt", "Sneaker", "Bag", "Ankle boot",
+)  # fmt: skip
+DEBIAN = Path("/usr/share/datasets/fashion-mnist")
+SAMPLES = {"train": 60_000, "t10k": 10_000}
+_ADDRESS = "https://raw.githubusercontent.com/zalandoresearch/fashion-mnist/master/data/fashion/"
+PINNED = {
+    "train-images-idx3-ubyte": Pinned(
+        26_421_880,
+        "8d4fb7e6c68d591d4c3dfef9ec88bf0d",
+        "3aede38d61863908ad78613f6a32ed271626dd12800ba2636569512369268a84",
+    ),
+    "train-labels-idx1-ubyte": Pinned(
+        29_515,
+        "25c81989df183df01b3e8a0aad5dffbe",
+        "a04f17134ac03560a47e3764e11b92fc97de4d1bfaf8ba1a3aa29af54cc90845",
+    ),
+    "t10k-images-idx3-ubyte": Pinned(
+        4_422_102,
+        "bef4ecab320f06d8554ea6380940ec79",
+        "346e55b948d973a97e58d2351dde16a484bd415d4595297633bb08f03db6a073",
+    ),
+    "t10k-labels-idx1-ubyte": Pinned(
+        5_148,
+        "bb300cfdad3c16e7a12a480ee83cd310",
+        "67da17c76eaffca5446c3361aaab5c3cd6d1c2608764d35dfb1850b086bf8dd5",
+    ),
+}
+
+
+def fashion_mnist(root: Path, fetch: bool) -> tuple[Images, Images]:
+    """70,000 grey pictures of clothes, 28 x 28, in 10 classes."""
+    home = root / "fashion-mnist"
+    folder = _folder(home)
+    if folder is None and fetch:
+        for name, pinned in PINNED.items():
+            download(f"{_ADDRESS}{name}.gz", home / f"{name}.gz", pinned)
+        folder = home
+    if folder is None:
+        how = "Ask for it with --download, or install Debian's dataset-fashion-mnist."
+        raise absent("fashion-mnist", [home, DEBIAN], how)
+    return _read(folder, "train"), _read(folder, "t10k")
+
+
+def _folder(home: Path) -> Path | None:
+    for folder in (home, DEBIAN):
+        if all(_file(folder, name) for name in PINNED):
+            return folder
+    return None
+
+
+def _file(folder: Path, name: str) -> Path | None:
+    both = (folder / name, folder / f"{name}.gz")
+    return next((file for file in both if file.is_file()), None)
+
+
+def _read(folder: Path, part: str) -> Images:
+    samples = SAMPLES[part]
+    pixels = _read_idx(folder, f"{part}-images-idx3-ubyte", (2051, samples, 28, 28))
+    labels = _read_idx(folder, f"{part}-labels-idx1-ubyte", (2049, samples))
+    check_labels(labels, len(CLASS_NAMES), folder / f"{part}-labels-idx1-ubyte")
+    return in_memory(pixels[..., None], labels, CLASS_NAMES)
+
+
+def _read_idx(folder: Path, name: str, header: tuple[int, ...]) -> Array:
+    file = _file(folder, name) or folder / name
+    start = np.array(header, ">u4").tobytes()
+    size = len(start) + int(np.prod(header[1:]))
+    data = file.read_bytes()
+    if file.suffix == ".gz":
+        data = gunzip(data, size, file)
+    if not data.startswith(start) or len(data) != size:
+        raise DamagedError(
+            f"{file} is damaged: expected {size:,} bytes that start with {start.hex()}, "
+            f"got {len(data):,} with {data[: len(start)].hex()}"
+        )
+    return np.frombuffer(data, np.uint8, offset=len(start)).reshape(header[1:])

@@ -1,0 +1,98 @@
+"""A folder with one sub-folder per class, as most people keep their images."""
+
+import os
+import warnings
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+
+from dualprune.data.decode import readable
+from dualprune.data.images import Images
+from dualprune.errors import InputError
+
+__all__ = ["SUFFIXES", "list_folder", "read_folder", "read_sets"]
+
+SUFFIXES = frozenset({".jpg", ".jpeg", ".png", ".bmp", ".gif", ".webp", ".tif", ".tiff"})
+_NAMED_AT_MOST = 20
+
+
+def read_sets(path: Path) -> tuple[Images, Images | None]:
+    """Give a folder as training images, or its `train` and its `test` (else `val`) sub-folder."""
+    if not _classes(path / "train"):
+        return read_folder(path), None
+    train = read_folder(path / "train")
+    for name in ("test", "val"):
+        if _classes(path / name):
+            return train, read_folder(path / name, train.class_names)
+    return train, None
+
+
+def read_folder(path: Path, class_names: tuple[str, ...] = ()) -> Images:
+    """Give the images that can be read; those that cannot are left out and named in a warning.
+
+    The classes are the names of the sub-folders, sorted, unless given. Files are in the order of
+    their names; what is hidden (begins with a dot) is not looked at. `source` counts what was left
+    out, too: it is the position among all image files.
+    """
+    images = list_folder(path, class_names)
+    with ThreadPoolExecutor() as pool:
+        good = np.fromiter(pool.map(readable, images.files), bool, len(images))
+    if not good.all():
+        _warn(f"left out unreadable images of {path}", np.array(images.names)[~good])
+    images = images.take(np.flatnonzero(good))
+    counts = np.bincount(images.labels, minlength=len(images.class_names))
+    if not counts.any():
+        raise InputError(f"{path} has no readable image in its {len(counts)} sub-folders")
+    if not counts.all():
+        _warn(f"classes of {path} without an image", np.array(images.class_names)[counts == 0])
+    return images
+
+
+def list_folder(path: Path, class_names: tuple[str, ...] = ()) -> Images:
+    """Give all image files of a folder by their names, without opening any."""
+    found = _classes(path)
+    if not found:
+        raise InputError(f"{path} must hold one sub-folder of images per class; it holds none")
+    if class_names and (unknown := sorted(set(found) - set(class_names))):
+        raise InputError(f"{path} has classes that the training images do not: {unknown}")
+    class_names = class_names or found
+    names = [_image_names(path, name) for name in class_names]
+    flat = tuple(name for of_class in names for name in of_class)
+    return Images(
+        labels=np.repeat(np.arange(len(names)), [len(of_class) for of_class in names]),
+        class_names=class_names,
+        source=np.arange(len(flat)),
+        files=tuple(path / name for name in flat),
+        names=flat,
+    )
+
+
+def _classes(path: Path) -> tuple[str, ...]:
+    if not path.is_dir():
+        return ()
+    return tuple(sorted(p.name for p in path.iterdir() if p.is_dir() and p.name[0] != "."))
+
+
+def _image_names(path: Path, class_name: str) -> list[str]:
+    names = []
+    for folder, inside, files in os.walk(path / class_name, onerror=_fail):
+        inside[:] = [name for name in inside if name[0] != "."]
+        for name in files:
+            file = Path(folder, name)
+            if name[0] != "." and file.suffix.lower() in SUFFIXES and file.is_file():
+                names.append(file.relative_to(path).as_posix())
+    return sorted(names)
+
+
+def _fail(error: OSError) -> None:
+    if not isinstance(error, FileNotFoundError):  # a class of which there are no test images
+        raise InputError(f"cannot read the folder {error.filename}: {error.strerror}") from error
+
+
+def _warn(what: str, names: Iterable[str]) -> None:
+    listed = [repr(str(name)) for name in names]
+    more = f" and {len(listed) - _NAMED_AT_MOST} more" if len(listed) > _NAMED_AT_MOST else ""
+    told = ", ".join(listed[:_NAMED_AT_MOST]) + more
+    warnings.warn(f"{what} ({len(listed)}): {told}", stacklevel=3)

@@ -1,0 +1,92 @@
+"""Images: what every data set is here, whether it lives in memory or as files."""
+
+import hashlib
+import json
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from dualprune.arrays import Array
+from dualprune.errors import DamagedError
+
+__all__ = ["Images", "check_labels", "in_memory"]
+
+
+@dataclass(frozen=True, eq=False)
+class Images:
+    """Labelled images, in memory or as files; a sample's id is its position here.
+
+    Parameters
+    ----------
+    labels
+        int64, shape (samples,): positions in `class_names`.
+    source
+        int64, shape (samples,): where each sample was in the set it was taken from.
+    pixels
+        uint8, shape (samples, height, width, channels), or None if the images are files.
+    files
+        One file per sample if there are no pixels.
+    names
+        The files relative to their folder, such as ``"class/file.png"``; empty in memory.
+    """
+
+    labels: Array
+    class_names: tuple[str, ...]
+    source: Array
+    pixels: Array | None = None
+    files: tuple[Path, ...] = ()
+    names: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def take(self, ids: Array) -> "Images":
+        """Give these samples in this order; `source` still says where each one comes from.
+
+        >>> images = in_memory(np.zeros((4, 2, 2, 1), np.uint8), np.arange(4), tuple("abcd"))
+        >>> images.take(np.array([3, 1])).take(np.array([1])).source
+        array([1])
+        """
+        chosen = np.arange(len(self))[ids]
+        return Images(
+            labels=self.labels[chosen],
+            class_names=self.class_names,
+            source=self.source[chosen],
+            pixels=None if self.pixels is None else self.pixels[chosen],
+            files=tuple(self.files[i] for i in chosen) if self.files else (),
+            names=tuple(self.names[i] for i in chosen) if self.names else (),
+        )
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """SHA-256 of labels, class names and pixels, or names and sizes of files; not of paths."""
+        shape = None if self.pixels is None else self.pixels.shape
+        sizes = [file.stat().st_size for file in self.files]
+        header = json.dumps([self.class_names, len(self), shape, self.names, sizes])
+        content = hashlib.sha256(header.encode())
+        content.update(np.ascontiguousarray(self.labels, "<i8").data)
+        if self.pixels is not None:
+            content.update(np.ascontiguousarray(self.pixels).data)
+        return content.hexdigest()
+
+
+def in_memory(pixels: Array, labels: Array, class_names: tuple[str, ...]) -> Images:
+    """Give a whole set of uint8 images, (samples, height, width, channels)."""
+    return Images(
+        labels=labels.astype(np.int64),
+        class_names=class_names,
+        source=np.arange(len(labels)),
+        pixels=np.require(pixels, np.uint8, ["C", "W"]),
+    )
+
+
+def check_labels(labels: Array, classes: int, origin: str | Path) -> None:
+    """Refuse labels that are not positions among the classes."""
+    wrong = np.flatnonzero((labels < 0) | (labels >= classes))
+    if len(wrong):
+        raise DamagedError(
+            f"{origin} is damaged: label {labels[wrong[0]]} of sample {wrong[0]} "
+            f"is not from 0 to {classes - 1} ({len(wrong)} such)"
+        )

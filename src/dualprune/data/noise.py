@@ -1,0 +1,39 @@
+"""Wrong labels on purpose, to see whether a method finds them."""
+
+import hashlib
+from decimal import Decimal
+
+import numpy as np
+
+from dualprune.arrays import Array
+from dualprune.errors import InputError
+from dualprune.select.keys import smallest, uniform
+
+__all__ = ["flip_labels"]
+
+
+def flip_labels(labels: Array, share: float, classes: int, seed: int) -> tuple[Array, Array]:
+    """Give labels of which a share is wrong, and the ids of those, sorted.
+
+    Exactly floor(share * samples) labels change; each becomes any other class with the same chance.
+    What happens to a sample is a function of (seed, id), independent of what a selector draws with
+    the same seed.
+
+    >>> noisy, flipped = flip_labels(np.zeros(10, np.int64), 0.2, classes=2, seed=0)
+    >>> len(flipped), np.flatnonzero(noisy).tolist() == flipped.tolist()
+    (2, True)
+    """
+    if not 0 <= share <= 1 or classes < 2:
+        raise InputError(f"share must be from 0 to 1 and classes 2 or more: {share}, {classes}")
+    count = int(Decimal(str(share)) * len(labels))
+    keys = _draw(f"which labels flip, seed {seed}", len(labels))
+    flipped = smallest(keys, count, ties=keys)
+    step = 1 + np.floor(_draw(f"what they become, seed {seed}", len(labels)) * (classes - 1))
+    noisy = labels.astype(np.int64)
+    noisy[flipped] = (noisy[flipped] + step[flipped].astype(np.int64)) % classes
+    return noisy, flipped
+
+
+def _draw(purpose: str, count: int) -> Array:
+    key = int.from_bytes(hashlib.sha256(purpose.encode()).digest()[:8], "little")
+    return uniform(key, 0, count)

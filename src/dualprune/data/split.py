@@ -1,0 +1,55 @@
+"""Take parts of a set: a validation split, a long tail. Ids are positions in the part."""
+
+import numpy as np
+
+from dualprune.data.images import Images
+from dualprune.errors import InputError
+from dualprune.select import budget, random
+from dualprune.select.keys import smallest_of_each, uniform
+
+__all__ = ["long_tail", "validation_split"]
+
+
+def validation_split(images: Images, share: float, seed: int) -> tuple[Images, Images]:
+    """Give the images for training and a random share of every class for validation.
+
+    >>> from dualprune.data.images import in_memory
+    >>> images = in_memory(np.zeros((10, 1, 1, 1), np.uint8), np.repeat([0, 1], 5), ("a", "b"))
+    >>> train, validation = validation_split(images, 0.4, seed=0)
+    >>> train.labels, validation.labels
+    (array([0, 0, 0, 1, 1, 1]), array([0, 0, 1, 1]))
+    """
+    samples = len(images)
+    if not 0.5 <= share * samples < samples - 0.5:
+        raise InputError(
+            f"a share of {share} of {samples} samples leaves nothing for one of the two parts; "
+            "choose a share between 0 and 1, such as 0.1"
+        )
+    k = budget(samples, keep=str(share))
+    chosen = random(images.labels, k=k, seed=seed, balance="proportional")
+    rest = np.setdiff1d(np.arange(samples), chosen, assume_unique=True)
+    return images.take(rest), images.take(chosen)
+
+
+def long_tail(images: Images, factor: float, seed: int) -> Images:
+    """Thin the classes out to n_max * factor^(c / (classes - 1)) samples, c = 0, 1, ...
+
+    n_max is the size of the largest class. Sizes are rounded down, but no class is emptied; one
+    that has fewer keeps all it has.
+
+    Parameters
+    ----------
+    factor
+        Size of the last class as a share of the first, such as 0.01.
+
+    References
+    ----------
+    Cui et al., 2019. Class-Balanced Loss Based on Effective Number of Samples. arXiv:1901.05555
+    """
+    if not 0 < factor <= 1:
+        raise InputError(f"factor must be above 0 and at most 1, got {factor}")
+    classes = len(images.class_names)
+    largest = int(np.bincount(images.labels).max())
+    sizes = [int(largest * factor ** (c / max(classes - 1, 1))) for c in range(classes)]
+    keys = uniform(seed, 0, len(images))
+    return images.take(smallest_of_each(keys, images.labels, np.maximum(sizes, 1), keys))
