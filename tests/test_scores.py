@@ -140,9 +140,13 @@ def test_scoring_a_slice_of_the_samples_gives_the_slice_of_the_scores(fn, settli
 
 
 @every_score
-def test_more_samples_than_one_task_takes_change_no_score(fn, settling):
-    many = {name: np.tile(values, (1, 84)) for name, values in settling.items()}
-    np.testing.assert_array_equal(scores_of(fn, many), np.tile(scores_of(fn, settling), 84))
+@pytest.mark.parametrize("missing", [False, True])
+def test_dividing_samples_among_tasks_changes_no_score(fn, settling, missing, monkeypatch):
+    signals = with_missing(settling) if missing else settling
+    whole = scores_of(fn, signals)
+    for width in (1, 7, 199):
+        monkeypatch.setattr(windows, "_WIDTH", width)
+        np.testing.assert_array_equal(scores_of(fn, signals), whole)
 
 
 @every_score
@@ -497,7 +501,8 @@ def test_a_belief_that_never_moves_scores_exactly_zero():
 def test_numba_and_numpy_give_the_same_bits(fn, missing, dtype, window, monkeypatch):
     pytest.importorskip("numba")
     draw = np.random.default_rng(3)
-    values = draw.random((16, 17_000)).astype(dtype)  # more than one task of samples
+    monkeypatch.setattr(windows, "_WIDTH", 300)
+    values = draw.random((16, 1000)).astype(dtype)
     values[:, ::5] = (1 - values[:, ::5] * 1e-6).astype(dtype)
     values[8:, ::7] *= dtype(1e-7)
     if missing:

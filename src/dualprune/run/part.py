@@ -59,8 +59,11 @@ def encode(columns: Mapping[str, Array], facts: Mapping[str, Any]) -> tuple[memo
 
 
 def _sum(values: Array) -> int:
-    """Add up the bits of all values as unsigned integers."""
-    return int(values.view(f"u{values.itemsize}").sum(dtype=np.uint64))
+    """Add up the bits of all values, eight bytes at a time, modulo 2**64."""
+    octets = values.view(np.uint8)
+    whole = len(octets) // 8 * 8
+    lanes, rest = octets[:whole].view(np.uint64), octets[whole:].tobytes()
+    return (int(lanes.sum()) + int.from_bytes(rest, "little")) % 2**64
 
 
 def _footer_size(tail: memoryview | bytes) -> int:
