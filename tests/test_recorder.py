@@ -4,6 +4,7 @@ import gc
 import json
 import math
 import os
+import signal
 import tracemalloc
 from itertools import islice
 
@@ -1024,3 +1025,28 @@ def test_a_recorder_that_is_open_while_workers_fork_writes_once(tmp_path):
     run = Run(tmp_path / "run")
     np.testing.assert_array_equal(positions(run), expected_positions(drawn, 64))
     assert len(list(islice(tmp_path.rglob("part-*"), 3))) == 2
+
+
+def is_refused(call, *args):
+    try:
+        call(*args)
+    except InputError:
+        return True
+    return False
+
+
+def test_a_recorder_that_a_forked_process_inherited_is_refused_there(tmp_path):
+    recorder = new(tmp_path)
+    recorder.update(*batch(4, 3))
+    if (child := os.fork()) == 0:
+        signal.alarm(20)  # a forked process may find locked what a thread of its parent held
+        code = 1
+        try:
+            refused = is_refused(recorder.update, *batch(4, 3)), is_refused(recorder.end_epoch)
+            code = 0 if all(refused) else 1
+        finally:
+            os._exit(code)
+    _, status = os.waitpid(child, 0)
+    recorder.end_epoch()
+    assert os.waitstatus_to_exitcode(status) == 0
+    assert Run(tmp_path / "run").epochs == 1
