@@ -74,6 +74,7 @@ class Recorder:
         self._description = description
         self._labels = Run(path)["labels"]
         self._strict = strict
+        self._process = os.getpid()
         self._previous: Tensor | None = None
         self._batches: list[Rows] = []
         self._pending: tuple[dict[str, Array], dict[str, int]] | None = None
@@ -142,6 +143,8 @@ class Recorder:
         return self._description.signals
 
     def _refuse_if_done(self, call: str, *, pending: bool = True) -> None:
+        if os.getpid() != self._process:
+            raise InputError(f"{call}() in another process than the one that made the Recorder")
         if self._closed:
             raise InputError(f"{call}() after close(): make a new Recorder with start_epoch")
         if pending and self._pending is not None:
