@@ -15,7 +15,7 @@ from dualprune.arrays import Array
 from dualprune.errors import InputError
 from dualprune.record.batch import as_batch, check_ids, check_labels
 from dualprune.record.processes import processes, start_together
-from dualprune.record.signals import DEFAULT, SIGNALS, kl_step, probabilities
+from dualprune.record.signals import DEFAULT, SIGNALS, Outputs, kl_step
 from dualprune.run import Run
 from dualprune.run.attempts import Attempt, Description
 from dualprune.run.writer import begin, write_part
@@ -96,9 +96,11 @@ class Recorder:
         if self._strict and finite.device.type == "cpu" and not finite.all():
             self._refuse_non_finite(ids[~finite.to(ids.device)].numpy())
         known = labels.clamp(0, self._description.classes - 1)  # a bad index would end the device
-        rows = {name: fn(logits, known) for name, fn in SIGNALS.items() if name in self._signals}
+        outputs = Outputs(logits, known)
+        rows = {name: fn(outputs) for name, fn in SIGNALS.items() if name in self._signals}
         if "kl_step" in self._signals:
-            rows["kl_step"] = self._kl_step(logits, ids.to(logits.device), finite)
+            now = outputs.probabilities
+            rows["kl_step"] = self._kl_step(now, ids.to(logits.device), finite)
         rows = {name: _masked(values, finite) for name, values in rows.items()}
         self._batches.append({"id": ids.clone(), "label": labels.clone(), "finite": finite, **rows})
 
@@ -158,13 +160,13 @@ class Recorder:
             if labels.device.type == "cpu":
                 check_labels(labels.numpy(), ids.numpy(), self._description.classes, self.epoch)
 
-    def _kl_step(self, logits: Tensor, ids: Tensor, finite: Tensor) -> Tensor:
+    def _kl_step(self, now: Tensor, ids: Tensor, finite: Tensor) -> Tensor:
         samples, classes = self._description.samples, self._description.classes
         if self._previous is None:
-            self._previous = torch.full((samples, classes), torch.nan, device=logits.device)
-            self._stored_in = torch.zeros(samples, dtype=torch.int32, device=logits.device)
+            self._previous = torch.full((samples, classes), torch.nan, device=now.device)
+            self._stored_in = torch.zeros(samples, dtype=torch.int32, device=now.device)
         ids = ids.clamp(0, samples - 1)
-        now, before = probabilities(logits), self._previous[ids]
+        before = self._previous[ids]
         new = finite & (self._stored_in[ids] < self.epoch)
         kept = torch.where(new[:, None], now, before)
         ordered, rows = ids.sort(stable=True)

@@ -17,6 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 
 from dualprune.arrays import Array
 from dualprune.score.observed import check_epochs
@@ -28,6 +29,7 @@ JIT_FROM = 2**20
 
 _WIDTH = 2**15  # samples per task: a block stays small, and threads seldom wait for each other
 
+_FEW = 2**10  # samples per task when all windows of each are laid out
 _STILL = 1.5e-5  # a window with less than 1e-10 of squares holds no step larger than this
 
 Weights = Callable[[int], Array]
@@ -85,7 +87,7 @@ def weighted_spread(
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         list(pool.map(first, range(0, len(total), _WIDTH)))
         rest = np.flatnonzero(doubtful)
-        list(pool.map(again, np.split(rest, range(_WIDTH, len(rest), _WIDTH))))
+        list(pool.map(again, np.split(rest, range(_FEW, len(rest), _FEW))))
     return total
 
 
@@ -141,10 +143,14 @@ def _roll(
 
 
 def _one_by_one(values: Array, window: int, weights: Array, *, hard: bool) -> Array:
+    """Sum the windows by definition; in C order, so that no sum depends on the other samples."""
+    parts = sliding_window_view(values, window, axis=0)
+    parts = np.subtract(parts, parts[..., :1], order="C")  # what never moves is exactly zero
+    middle = parts.mean(axis=-1)
+    spread = np.sqrt(np.square(parts - middle[..., None]).sum(axis=-1))
+    if hard:
+        spread *= 1.0 - (values[: len(weights)] + middle)
     total: Array = np.zeros(values.shape[1])
-    for k, weight in enumerate(weights):
-        part = values[k : k + window] - values[k]  # so that what never moves is exactly zero
-        middle = sum(part) / window  # row by row: numpy's own sum depends on the layout
-        squares = sum(np.square(part - middle))
-        total += weight * (1.0 - (values[k] + middle) if hard else 1.0) * np.sqrt(squares)
+    for weight, row in zip(weights, spread, strict=True):
+        total += weight * row
     return total
