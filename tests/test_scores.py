@@ -321,10 +321,11 @@ def test_recorded_steps_are_those_of_the_published_example():
 
 def test_two_predictions_have_the_published_signals():
     torch = pytest.importorskip("torch")
-    from dualprune.record.signals import SIGNALS  # noqa: PLC0415 - needs torch
+    from dualprune.record.signals import SIGNALS, Outputs  # noqa: PLC0415 - needs torch
 
     logits, labels = torch.tensor([[2.0, 1.0, 0.0], [0.0, 1.0, 3.0]]), torch.tensor([0, 0])
-    rows = {name: fn(logits, labels).numpy() for name, fn in SIGNALS.items()}
+    outputs = Outputs(logits, labels)
+    rows = {name: fn(outputs).numpy() for name, fn in SIGNALS.items()}
     derived = {
         name: fn(*map(rows.get, needs))
         for name, (fn, needs) in DERIVED.items()

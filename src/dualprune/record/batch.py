@@ -85,19 +85,19 @@ def _array(name: str, values: Any) -> Array:
 
 def check_ids(ids: Array, samples: int, epoch: int) -> None:
     """Refuse an id that is no position in the dataset."""
-    wrong = ids[(ids < 0) | (ids >= samples)]
-    if len(wrong):
+    if len(ids) and not 0 <= ids.min() <= ids.max() < samples:
+        wrong = ids[(ids < 0) | (ids >= samples)][0]
         raise InputError(
-            f"epoch {epoch}: id {wrong[0]} is outside 0 to {samples - 1}; an id is the position in "
+            f"epoch {epoch}: id {wrong} is outside 0 to {samples - 1}; an id is the position in "
             "the dataset given to Indexed"
         )
 
 
 def check_labels(labels: Array, ids: Array, classes: int, epoch: int) -> None:
     """Refuse a label that is no class."""
-    wrong = np.flatnonzero((labels < 0) | (labels >= classes))
-    if len(wrong):
+    if len(labels) and not 0 <= labels.min() <= labels.max() < classes:
+        wrong = np.flatnonzero((labels < 0) | (labels >= classes))[0]
         raise InputError(
-            f"epoch {epoch}: the label of id {ids[wrong[0]]} is {labels[wrong[0]]}, outside 0 to "
+            f"epoch {epoch}: the label of id {ids[wrong]} is {labels[wrong]}, outside 0 to "
             f"{classes - 1}; leave out samples without a label"
         )

@@ -101,7 +101,6 @@ class Recorder:
         if "kl_step" in self._signals:
             now = outputs.probabilities
             rows["kl_step"] = self._kl_step(now, ids.to(logits.device), finite)
-        rows = {name: _masked(values, finite) for name, values in rows.items()}
         self._batches.append({"id": ids.clone(), "label": labels.clone(), "finite": finite, **rows})
 
     def end_epoch(self) -> None:
@@ -187,9 +186,12 @@ class Recorder:
         columns = {name: values[first] for name, values in columns.items()}
         columns["label"] = columns["label"].astype(np.int32)
         self._check_same_labels(columns["id"], columns["label"])
-        missing = columns["id"][~columns.pop("finite")]
+        wrong = ~columns.pop("finite")
+        missing = columns["id"][wrong]
         if len(missing):
             self._tell_non_finite(missing)
+        for name in self._signals:
+            columns[name][wrong] = -1 if name == "rival" else np.nan
         self._batches = []
         return columns, {"duplicates": rows - len(first), "non_finite": len(missing)}
 
@@ -231,11 +233,6 @@ def _check_signals(signals: tuple[str, ...], writers: int) -> None:
             f"kl_step compares a sample with its previous epoch, which another of the {writers} "
             "processes may have seen; record it in one process"
         )
-
-
-def _masked(values: Tensor, finite: Tensor) -> Tensor:
-    missing = torch.nan if values.is_floating_point() else -1
-    return torch.where(finite, values, missing)
 
 
 def _joined(batches: list[Rows], signals: tuple[str, ...]) -> dict[str, Array]:
