@@ -24,6 +24,8 @@ __all__ = ["Recorder"]
 
 Rows = dict[str, Tensor]
 
+_ENOUGH = 2**16  # logits that wait before their signals are computed
+
 
 class Recorder:
     """Record what the model believes of each sample.
@@ -76,6 +78,7 @@ class Recorder:
         self._strict = strict
         self._process = os.getpid()
         self._previous: Tensor | None = None
+        self._waiting: list[tuple[Tensor, Tensor, Tensor]] = []
         self._batches: list[Rows] = []
         self._pending: tuple[dict[str, Array], dict[str, int]] | None = None
         self._closed = False
@@ -91,17 +94,27 @@ class Recorder:
         """
         self._refuse_if_done("update")
         logits, labels, ids = as_batch(logits, labels, ids, self._description.classes)
-        self._check_values(labels, ids)
+        self._check_values(logits, labels, ids)
+        self._waiting.append((logits.clone(), labels.clone(), ids.clone()))
+        if sum(len(batch[0]) for batch in self._waiting) * logits.shape[1] >= _ENOUGH:
+            self._compute()
+
+    @torch.inference_mode(mode=False)
+    @torch.no_grad()
+    def _compute(self) -> None:
+        """Compute the signals of several batches at once: small ones are all about the calls."""
+        if not self._waiting:
+            return
+        logits, labels, ids = (torch.cat(each) for each in zip(*self._waiting, strict=True))
+        self._waiting = []
         finite = logits.isfinite().all(1)
-        if self._strict and finite.device.type == "cpu" and not finite.all():
-            self._refuse_non_finite(ids[~finite.to(ids.device)].numpy())
         known = labels.clamp(0, self._description.classes - 1)  # a bad index would end the device
         outputs = Outputs(logits, known)
         rows = {name: fn(outputs) for name, fn in SIGNALS.items() if name in self._signals}
         if "kl_step" in self._signals:
             now = outputs.probabilities
             rows["kl_step"] = self._kl_step(now, ids.to(logits.device), finite)
-        self._batches.append({"id": ids.clone(), "label": labels.clone(), "finite": finite, **rows})
+        self._batches.append({"id": ids, "label": labels, "finite": finite, **rows})
 
     def end_epoch(self) -> None:
         """Make this epoch durable: when this returns, a crash cannot lose it.
@@ -119,7 +132,7 @@ class Recorder:
 
     def close(self) -> None:
         """Stop recording; rows of an epoch that was not ended are not recorded."""
-        if (self._batches or self._pending) and not self._closed:
+        if (self._waiting or self._batches or self._pending) and not self._closed:
             warnings.warn(
                 f"epoch {self.epoch} was not ended with end_epoch() and is not recorded",
                 stacklevel=2,
@@ -136,7 +149,7 @@ class Recorder:
         traceback: TracebackType | None,
     ) -> None:
         if kind is not None:
-            self._batches.clear()
+            self._waiting, self._batches = [], []
         self.close()
 
     @property
@@ -153,11 +166,15 @@ class Recorder:
                 f"epoch {self.epoch} could not be written; call end_epoch() again before {call}()"
             )
 
-    def _check_values(self, labels: Tensor, ids: Tensor) -> None:
-        if ids.device.type == "cpu":
-            check_ids(ids.numpy(), self._description.samples, self.epoch)
-            if labels.device.type == "cpu":
-                check_labels(labels.numpy(), ids.numpy(), self._description.classes, self.epoch)
+    def _check_values(self, logits: Tensor, labels: Tensor, ids: Tensor) -> None:
+        if ids.device.type != "cpu":
+            return
+        check_ids(ids.numpy(), self._description.samples, self.epoch)
+        if labels.device.type != "cpu":
+            return
+        check_labels(labels.numpy(), ids.numpy(), self._description.classes, self.epoch)
+        if self._strict and not logits.isfinite().all():
+            self._refuse_non_finite(ids[~logits.isfinite().all(1)].numpy())
 
     def _kl_step(self, now: Tensor, ids: Tensor, finite: Tensor) -> Tensor:
         samples, classes = self._description.samples, self._description.classes
@@ -176,6 +193,7 @@ class Recorder:
 
     def _collect(self) -> tuple[dict[str, Array], dict[str, int]]:
         """Sort this epoch's rows by id, first occurrence of each, and check what was not yet."""
+        self._compute()
         if not self._batches and self._attempt.writers == 1:
             raise InputError(f"end_epoch() without any update() in epoch {self.epoch}")
         columns = _joined(self._batches, self._signals)
