@@ -215,6 +215,16 @@ def test_doctor_counts_what_is_missing_or_unfinished(dualprune, tmp_path):
     assert "not finite  1, most in epoch 4 (1)" in out
 
 
+def test_doctor_counts_by_the_number_of_the_epoch_also_behind_a_damaged_one(dualprune, tmp_path):
+    attempt = write_epochs(tmp_path, [1, 2])
+    write_part(attempt, 3, 0, columns(3, np.arange(SAMPLES)), {"duplicates": 5, "non_finite": 0})
+    part = next(tmp_path.rglob("000001/*.parquet"))
+    part.write_bytes(part.read_bytes()[:-1])
+    code, out, _ = dualprune("doctor", tmp_path)
+    assert code == 1
+    assert "duplicates  5, most in epoch 3 (5)" in out
+
+
 def test_doctor_names_damage_and_says_so_by_its_exit_code(dualprune, run):
     part = next(run.rglob("000003/*.parquet"))
     data = bytearray(part.read_bytes())

@@ -64,13 +64,15 @@ def _contents(health: Health, samples: int) -> Iterator[str]:
     )
     if health.never_seen:
         yield f"            {health.never_seen:,} samples were never seen"
-    yield f"duplicates  {_worst([e.duplicates for e in health.epochs])}"
-    yield f"not finite  {_worst([e.non_finite for e in health.epochs])}"
+    yield f"duplicates  {_worst({e.number: e.duplicates for e in health.epochs})}"
+    yield f"not finite  {_worst({e.number: e.non_finite for e in health.epochs})}"
     if health.labels_changed:
         yield f"labels      changed {health.labels_changed:,} times between epochs"
 
 
-def _worst(counts: list[int]) -> str:
-    if not any(counts):
+def _worst(counts: dict[int, int]) -> str:
+    """Sum up counts by epoch; an epoch that is damaged has none."""
+    if not any(counts.values()):
         return "none"
-    return f"{sum(counts):,}, most in epoch {counts.index(max(counts)) + 1} ({max(counts):,})"
+    epoch = max(counts, key=lambda number: counts[number])
+    return f"{sum(counts.values()):,}, most in epoch {epoch} ({counts[epoch]:,})"

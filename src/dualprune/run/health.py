@@ -100,6 +100,5 @@ def _leftovers(root: Path) -> list[Path]:
     for attempt in find_attempts(root):
         known.add(attempt.folder / "start.json")
         known.update(path for epoch in attempt.epochs() for path in epoch.parts().values())
-    ours = [root, *(root / "attempts").rglob("*")]
-    files = [path for path in [*root.iterdir(), *ours] if path.is_file()]
-    return sorted({path for path in files if path not in known})
+    found = [*root.iterdir(), *(root / "attempts").rglob("*")]
+    return sorted(path for path in found if path.is_file() and path not in known)

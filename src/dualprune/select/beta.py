@@ -45,7 +45,7 @@ def beta(
         needed only to balance classes.
     c_d
         How long to stay with hard samples as more is pruned. Published with ResNets: 5.5 for
-        CIFAR-10, 4 for CIFAR-100, 11 for ImageNet; smaller models want about 3.
+        CIFAR-10, 4 for CIFAR-100, 11 for ImageNet; the default is for what is not published.
     concentration
         C, how narrow the density is.
     anchor
