@@ -72,13 +72,13 @@ class Coreset:
         return Coreset(ids, card, {name: columns[name] for name in columns if name != "id"})
 
     def apply(self, data: Any) -> Any:
-        """Give the kept part of an array, tensor, data frame or map-style dataset."""
+        """Give the kept part of an array, a tensor or a map-style dataset."""
         if len(data) != self.card["samples"]:
             raise InputError(
                 f"this coreset is of {self.card['samples']} samples, the data has {len(data)}"
             )
         if hasattr(data, "__array__"):
-            return getattr(data, "iloc", data)[self.ids]  # a data frame is indexed by position
+            return data[self.ids]
         return Subset(data, self.ids)
 
 
