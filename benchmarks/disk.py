@@ -21,11 +21,13 @@ SIGNALS = ("loss", "margin", "rival", "entropy", "error_norm")
 EPOCHS = 60
 
 _PEAK = """
-import resource, sys
+import sys
+from pathlib import Path
 from dualprune.run import Run
 from dualprune.score import dual, from_runs
 from_runs(dual, Run(sys.argv[1]))
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+status = Path("/proc/self/status").read_text()  # ru_maxrss would count the parent's memory too
+print(status.partition("VmHWM:")[2].split()[0])
 """
 
 

@@ -16,7 +16,8 @@ import dualprune
 from dualprune.coreset import Coreset
 from dualprune.errors import DamagedError, InputError, MissingError
 from dualprune.method import score_runs, select_from
-from dualprune.run import Run, exponential
+from dualprune.run import Run, exponential, reader
+from dualprune.run import part as parts
 from dualprune.run.attempts import Attempt, Description
 from dualprune.run.part import CHUNK
 from dualprune.run.writer import begin, write_part
@@ -36,8 +37,8 @@ def write_run(path, losses, margins=None, *, labels=None, mode="train", signals=
     for epoch in range(len(losses)):
         ids = np.flatnonzero(~np.isnan(losses[epoch]))
         rows = {name: columns[name][epoch, ids].astype(np.float32) for name in signals}
-        part = {"id": ids, "label": labels[ids].astype(np.int32), **rows}
-        write_part(attempt, epoch + 1, 0, part, {"duplicates": 0, "non_finite": 0})
+        rows = {"id": ids, "label": labels[ids].astype(np.int32), **rows}
+        write_part(attempt, epoch + 1, 0, rows, {"duplicates": 0, "non_finite": 0})
     return Run(path)
 
 
@@ -228,6 +229,29 @@ def test_scores_block_by_block_are_the_scores_of_the_whole(name, signal, knobs, 
     scores = from_runs(fn, run, knobs=knobs)
     np.testing.assert_array_equal(scores, fn(run[signal], **knobs))
     assert np.isfinite(scores).all()
+
+
+def test_results_are_right_though_their_memory_is_used_again(tmp_path, monkeypatch):
+    """Many chunks on few threads, and a result that is a view of the memory of its chunk."""
+    for module in (parts, reader):
+        monkeypatch.setattr(module, "CHUNK", 64)
+    monkeypatch.setattr(reader, "_VALUES", 100)
+    losses = np.random.default_rng(0).random((5, 64 * 40 + 7), np.float32)
+    run = write_run(tmp_path / "run", losses)
+    last, stop = np.empty(run.samples), 0
+    for ids, view in run.map(lambda loss: loss[-1], ["loss"]):
+        assert (ids.start, len(ids) < 64) == (stop, True)
+        last[ids.start : ids.stop], stop = view, ids.stop
+    np.testing.assert_array_equal(last, losses[-1])
+    np.testing.assert_array_equal(run["loss"], losses)
+    held = list(run.blocks(["loss"]))
+    together = np.concatenate([block["loss"] for _, block in held], axis=1)
+    np.testing.assert_array_equal(together, losses)
+
+
+def test_no_run_at_all_is_an_error():
+    with pytest.raises(InputError, match="at least one run"):
+        score_runs("dual", [])
 
 
 def test_the_first_epochs_are_a_slice(run):

@@ -84,6 +84,8 @@ def _settings(fn: Callable[..., Array], given: Knobs) -> dict[str, Any]:
 
 
 def _same_epochs(runs: Sequence[Run], epochs: int | None) -> int:
+    if not runs:
+        raise InputError("give at least one run")
     counts = {run.first_epochs(epochs) for run in runs}
     if len(counts) > 1:
         raise InputError(f"the runs have {sorted(counts)} epochs; say how many to use of each")

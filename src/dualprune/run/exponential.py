@@ -38,7 +38,8 @@ def exp_minus(x: Array) -> Array:
     if x.size >= JIT_FROM and find_spec("numba") is not None:
         from dualprune.run.exponential_jit import fill  # noqa: PLC0415 - optional, slow to load
 
-        fill(np.ascontiguousarray(x).reshape(-1), result.reshape(-1))
+        for row, target in zip(np.atleast_2d(x), np.atleast_2d(result), strict=True):
+            fill(row, target)
     else:
         values, flat = x.reshape(-1), result.reshape(-1)
         for start in range(0, x.size, _WIDTH):

@@ -3,9 +3,11 @@
 import hashlib
 import os
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import pairwise
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 
@@ -18,7 +20,10 @@ from dualprune.run.part import CHUNK, Part
 __all__ = ["Block", "Run"]
 
 Block = tuple[range, dict[str, Array]]
+Result = TypeVar("Result")
+Done = tuple[dict[str, Array], list[tuple[range, Result]]]
 
+_VALUES = 2**20  # of a signal at once: few enough for the caches, enough for numba to be used
 _MISSING = {"label": -1, "rival": -1}  # integers have no NaN
 
 
@@ -57,7 +62,7 @@ class Run:
             return self._labels()
         self._recorded([name])
         whole: Array | None = None
-        for ids, block in self.blocks([name]):
+        for ids, block in self.map(lambda **block: block, [name]):
             if whole is None:
                 whole = np.empty((self.epochs, self.samples), block[name].dtype)
             whole[:, ids.start : ids.stop] = block[name]
@@ -69,21 +74,38 @@ class Run:
         return all(each in ("label", *self.description.signals) for each in needed)
 
     def blocks(self, names: Sequence[str], *, epochs: int | None = None) -> Iterator[Block]:
-        """Stream ranges of ids with their signals, each of shape (epochs, ids in the range).
+        """Stream ranges of ids with their signals, each of shape (epochs, ids in the range)."""
+        return self.map(_copies, names, epochs=epochs)
 
-        Memory holds a few blocks of `CHUNK` ids, however many samples there are.
+    def map(
+        self, fn: Callable[..., Result], names: Sequence[str], *, epochs: int | None = None
+    ) -> Iterator[tuple[range, Result]]:
+        """Stream ranges of ids with what `fn` makes of their signals, on several threads.
+
+        Memory holds a few times `CHUNK` ids, however many samples there are. It is used again: a
+        result that is a view of what `fn` was given is good only until the next one is asked for.
         """
         stored = self._recorded(names)
         chosen = self._epochs[: self.first_epochs(epochs)]
         workers = os.cpu_count() or 1
-        pending: deque[Future[Block]] = deque()
+        width = min(CHUNK, self.samples)
+        spare = [_empty(stored, (len(chosen), width)) for _ in range(workers + 1)]
+        pending: deque[Future[Done[Result]]] = deque()
+
+        def work(chunk: int, memory: dict[str, Array]) -> Done[Result]:
+            ids, columns = self._read(chosen, chunk, memory)
+            parts = _narrow(ids, columns)
+            return memory, [(ids, fn(**_derive(names, part))) for ids, part in parts]
+
         with ThreadPoolExecutor(workers) as pool:
             for chunk in range(-(-self.samples // CHUNK)):
-                pending.append(pool.submit(self._block, chosen, chunk, list(names), stored))
-                if len(pending) == workers:
-                    yield pending.popleft().result()
-            while pending:
-                yield pending.popleft().result()
+                if not spare:
+                    memory, results = pending.popleft().result()
+                    yield from results
+                    spare.append(memory)
+                pending.append(pool.submit(work, chunk, spare.pop()))
+            for done in pending:
+                yield from done.result()[1]
 
     def first_epochs(self, epochs: int | None) -> int:
         """Check a number of epochs against what is there; None means all."""
@@ -105,23 +127,18 @@ class Run:
         needed = [each for name in names for each in DERIVED.get(name, (None, (name,)))[1]]
         return list(dict.fromkeys(needed))
 
-    def _block(
-        self, epochs: list[list[Part]], chunk: int, names: list[str], stored: list[str]
-    ) -> Block:
+    def _read(self, epochs: list[list[Part]], chunk: int, memory: dict[str, Array]) -> Block:
         ids = range(chunk * CHUNK, min((chunk + 1) * CHUNK, self.samples))
-        columns = {
-            name: np.empty((len(epochs), len(ids)), np.int32 if name in _MISSING else np.float32)
-            for name in stored
-        }
+        columns = {name: column[:, : len(ids)] for name, column in memory.items()}
         for row, parts in enumerate(epochs):
             if not any(part.holds_all(ids) for part in parts):
                 for name, column in columns.items():
                     column[row] = _MISSING.get(name, np.nan)
             for part in reversed(parts):  # the lowest process comes last, so its value stays
-                where, values = part.read(chunk, stored)
+                where, values = part.read(chunk, list(columns))
                 for column, value in zip(columns.values(), values, strict=True):
                     column[row, where] = value
-        return ids, {name: _derive(name, columns) for name in names}
+        return ids, columns
 
     def _labels(self) -> Array:
         labels = np.full(self.samples, -1, np.int32)
@@ -136,11 +153,28 @@ class Run:
         return labels
 
 
-def _derive(name: str, columns: dict[str, Array]) -> Array:
-    if name not in DERIVED:
-        return columns[name]
-    fn, needed = DERIVED[name]
-    return fn(*(columns[each] for each in needed))
+def _empty(stored: list[str], shape: tuple[int, int]) -> dict[str, Array]:
+    """Give memory for the columns of one chunk."""
+    return {name: np.empty(shape, np.int32 if name in _MISSING else np.float32) for name in stored}
+
+
+def _copies(**block: Array) -> dict[str, Array]:
+    return {name: values.copy() for name, values in block.items()}
+
+
+def _narrow(ids: range, columns: dict[str, Array]) -> Iterator[Block]:
+    size = max(column.size for column in columns.values())
+    edges = np.linspace(0, len(ids), max(1, size // _VALUES) + 1, dtype=int)
+    for start, stop in pairwise(edges):
+        yield ids[start:stop], {name: each[:, start:stop] for name, each in columns.items()}
+
+
+def _derive(names: Sequence[str], columns: dict[str, Array]) -> dict[str, Array]:
+    derived = {}
+    for name in names:
+        fn, needed = DERIVED.get(name, (None, ()))
+        derived[name] = fn(*(columns[each] for each in needed)) if fn else columns[name]
+    return derived
 
 
 def open_parts(epoch: Epoch, description: Description) -> list[Part]:

@@ -1,6 +1,7 @@
 """Score what is on disk, block by block, so that memory stays small whatever the dataset's size."""
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,8 @@ def from_runs(
     """
     for other in runs[1:]:
         _refuse_other_data(runs[0], other)
-    return mean_observed(np.stack([_from_run(fn, run, epochs, knobs or {}) for run in runs]))
+    scores = [_from_run(fn, run, epochs, knobs or {}) for run in runs]
+    return scores[0] if len(scores) == 1 else mean_observed(np.stack(scores))
 
 
 def _from_run(
@@ -35,8 +37,8 @@ def _from_run(
         raise MissingError(f"{run.path} has no complete epoch yet")
     names = [name for name, required in inputs(fn).items() if required or run.has(name)]
     scores = np.empty(run.samples)
-    for ids, block in run.blocks(names, epochs=epochs):
-        scores[ids.start : ids.stop] = fn(**block, **knobs)
+    for ids, part in run.map(partial(fn, **knobs), names, epochs=epochs):
+        scores[ids.start : ids.stop] = part
     return scores
 
 

@@ -12,9 +12,10 @@ it the same operations run in the same order and give the same bits.
 """
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
+from typing import Any
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
@@ -84,11 +85,18 @@ def weighted_spread(
             sums[still] = _one_by_one(observed[:, still], window, shares(len(observed)), hard=hard)
             total[group] = sums
 
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        list(pool.map(first, range(0, len(total), _WIDTH)))
-        rest = np.flatnonzero(doubtful)
-        list(pool.map(again, np.split(rest, range(_FEW, len(rest), _FEW))))
+    _each(first, range(0, len(total), _WIDTH))
+    rest = np.flatnonzero(doubtful)
+    _each(again, [rest[start : start + _FEW] for start in range(0, len(rest), _FEW)])
     return total
+
+
+def _each(task: Callable[[Any], None], over: Sequence[Any]) -> None:
+    if len(over) > 1:
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            list(pool.map(task, over))
+    elif over:
+        task(over[0])
 
 
 def _ready(values: Array, ids: slice) -> tuple[Array, int, int]:
