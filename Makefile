@@ -1,6 +1,9 @@
 PYTHON ?= python3.11
 
-.PHONY: test check bench clean
+.PHONY: demo test check bench clean
+
+demo: .venv
+	.venv/bin/dualprune demo
 
 test: check
 	.venv/bin/pytest -n 2 --dist worksteal

@@ -11,16 +11,18 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from dualprune import score, select
     from dualprune.coreset import Coreset
+    from dualprune.pruning import prune
     from dualprune.record import Indexed, Recorder
     from dualprune.run import Run
 
-__all__ = ["Coreset", "Indexed", "Recorder", "Run", "score", "select"]
+__all__ = ["Coreset", "Indexed", "Recorder", "Run", "prune", "score", "select"]
 
 _HOMES = {
     "Coreset": "dualprune.coreset",
     "Indexed": "dualprune.record",
     "Recorder": "dualprune.record",
     "Run": "dualprune.run",
+    "prune": "dualprune.pruning",
 }
 
 

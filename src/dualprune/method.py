@@ -11,15 +11,36 @@ from dualprune.arrays import Array, inputs, knobs
 from dualprune.coreset import Coreset, digest
 from dualprune.errors import InputError
 from dualprune.run import Run
+from dualprune.run.names import read_names
 from dualprune.score import SCORES, from_runs
 from dualprune.score.scored import Scored
 from dualprune.select import SELECTORS, anchor_confidence
 from dualprune.select.keys import uniform
 from dualprune.select.stratified import hardest
 
-__all__ = ["score_runs", "select_from"]
+__all__ = ["parse_method", "score_runs", "select_from"]
 
 Knobs = Mapping[str, Any]
+
+
+def parse_method(method: str) -> tuple[str | None, str]:
+    """Give the names of a method's score, if it has one, and selector.
+
+    >>> parse_method("dual+beta"), parse_method("el2n"), parse_method("random")
+    (('dual', 'beta'), ('el2n', 'top'), (None, 'random'))
+    """
+    score, plus, selector = method.partition("+")
+    if not plus and score in SELECTORS and score not in SCORES:
+        score, selector = "", score
+    if score:
+        _named(SCORES, score, "score")
+    selector = selector or "top"
+    needs = inputs(_named(SELECTORS, selector, "selector"))
+    if not score and needs.get("scores"):
+        raise InputError(f"{selector} needs a score: say dual+{selector}, for example")
+    if score and "scores" not in needs:
+        raise InputError(f"{selector} takes no score; say {selector} alone")
+    return score or None, selector
 
 
 def score_runs(
@@ -64,8 +85,10 @@ def select_from(
         "samples": runs[0].samples,
         "epochs": epochs,
         "runs": [run.fingerprint for run in runs],
+        "data": runs[0].description.data,
     }
-    return _with_reasons(ids, card, data | {"labels": runs[0]["labels"]}, name)
+    about = read_names(runs[0].path, runs[0].samples) | {"label": runs[0]["labels"]}
+    return _with_reasons(ids, card, data, name, about)
 
 
 def _named(table: Mapping[str, Callable[..., Array]], name: str, kind: str) -> Callable[..., Array]:
@@ -119,7 +142,13 @@ def _data(
     return data
 
 
-def _with_reasons(ids: Array, card: dict[str, Any], data: Mapping[str, Any], name: str) -> Coreset:
+def _with_reasons(
+    ids: Array,
+    card: dict[str, Any],
+    data: Mapping[str, Any],
+    name: str,
+    about: Mapping[str, Array],
+) -> Coreset:
     """Say of every sample why it was kept or not, where there is more to say than its lot."""
     scores, used = data.get("scores"), card["knobs"]["select"]
     why = np.full(card["samples"], "", "<U8")
@@ -132,7 +161,7 @@ def _with_reasons(ids: Array, card: dict[str, Any], data: Mapping[str, Any], nam
             why[ids[scores[ids] == 0]] = "filled"
         why[np.isnan(scores)] = "unscored"
     counts = {reason: int((why == reason).sum()) for reason in ("filled", "cut_off", "unscored")}
-    columns = {"label": data["labels"], "score": scores, "confidence": data.get("confidence")}
+    columns = {**about, "score": scores, "confidence": data.get("confidence")}
     return Coreset(
         ids,
         {**card, **counts, "ids_sha256": digest(ids), **_made_with()},

@@ -4,10 +4,15 @@ import sys
 
 import typer
 
+from dualprune.cli.compare import compare
+from dualprune.cli.demo import demo
 from dualprune.cli.doctor import doctor
 from dualprune.cli.methods import methods
+from dualprune.cli.prune import prune
+from dualprune.cli.record import record
 from dualprune.cli.score import app as score
 from dualprune.cli.select import app as select
+from dualprune.cli.train import train
 from dualprune.errors import DualpruneError
 
 __all__ = ["app", "main"]
@@ -18,8 +23,13 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="Find the small part of a training set that is worth training on.",
 )
+app.command()(demo)
+app.command()(prune)
+app.command()(record)
 app.add_typer(score, name="score")
 app.add_typer(select, name="select")
+app.command()(train)
+app.command()(compare)
 app.command()(methods)
 app.command()(doctor)
 

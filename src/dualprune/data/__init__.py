@@ -14,6 +14,7 @@ from dualprune.data.images import Images, in_memory
 from dualprune.data.noise import flip_labels
 from dualprune.data.npz import read_npz
 from dualprune.data.split import long_tail, validation_split
+from dualprune.data.tree import write_tree
 from dualprune.errors import MissingError
 
 __all__ = [
@@ -25,6 +26,7 @@ __all__ = [
     "load",
     "long_tail",
     "validation_split",
+    "write_tree",
 ]
 
 NAMED: dict[str, Callable[[Path, bool], tuple[Images, Images]]] = {

@@ -48,6 +48,8 @@ class Recorder:
         given: it goes on from there and hides what was recorded from there on.
     mode
         Whether the logits come from the training pass or from a clean evaluation pass; stored.
+    data
+        Fingerprint of the dataset, such as a hash; stored. Runs of different data do not mix.
     strict
         Raise for logits that are not finite instead of storing them as missing with a warning.
     """
@@ -63,10 +65,11 @@ class Recorder:
         mode: Literal["train", "eval"] = "train",
         class_names: Sequence[str] | None = None,
         notes: str = "",
+        data: str = "",
         strict: bool = False,
     ) -> None:
         names = None if class_names is None else tuple(class_names)
-        description = Description(samples, classes, tuple(signals), mode, names, notes)
+        description = Description(samples, classes, tuple(signals), mode, names, notes, data)
         self._rank, writers = processes()
         _check_signals(description.signals, writers)
         number = start_together(

@@ -50,6 +50,7 @@ class Description:
     mode: Literal["train", "eval"] = "train"
     class_names: tuple[str, ...] | None = None
     notes: str = ""
+    data: str = ""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "samples", _count("samples", self.samples, least=1))

@@ -50,6 +50,8 @@ def _refuse_other_data(one: Run, other: Run) -> None:
                 f"{one.path} and {other.path} do not go together: {name} is "
                 f"{getattr(before, name)} in one and {getattr(now, name)} in the other"
             )
+    if before.data and now.data and before.data != now.data:
+        raise InputError(f"{one.path} and {other.path} do not go together: their data differ")
     labels, others = one["labels"], other["labels"]
     if ((labels != others) & (labels >= 0) & (others >= 0)).any():
         raise InputError(f"{one.path} and {other.path} do not go together: their labels differ")

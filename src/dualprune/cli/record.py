@@ -1,0 +1,51 @@
+"""`dualprune record`: train a model and record what it believes of every sample."""
+
+from typing import Annotated
+
+import typer
+
+from dualprune.cli.options import Data, Download, Model, Out, RecipeName, Seed
+from dualprune.cli.progress import watch
+from dualprune.data import load
+
+__all__ = ["record"]
+
+
+def record(
+    data: Data,
+    *,
+    out: Out,
+    model: Model = "auto",
+    recipe: RecipeName = "auto",
+    epochs: Annotated[int | None, typer.Option(help="How many epochs to record.")] = None,
+    seed: Seed = 0,
+    clean: Annotated[
+        bool,
+        typer.Option("--clean", help="Record in an evaluation pass, not in the training pass."),
+    ] = False,
+    method: Annotated[
+        list[str] | None, typer.Option(help="Also record what this method needs (tdds: kl_step).")
+    ] = None,
+    download: Download = False,
+) -> None:
+    """Train and record; under torchrun every process takes its share.
+
+    Killed and started again with the same flags, it goes on where it was.
+    """
+    from dualprune import train  # noqa: PLC0415 - loads torch
+    from dualprune.pruning import signals_for  # noqa: PLC0415
+
+    images, test = load(data, download=download)
+    with train.together():
+        setup = train.Setup.of(images, test, name=data, recipe=recipe, model=model)
+        train.record(
+            setup,
+            out,
+            epochs=epochs,
+            seed=seed,
+            signals=signals_for(method or []),
+            clean=clean,
+            tell=watch("recording"),
+        )
+        if train.is_first():
+            typer.echo(out)

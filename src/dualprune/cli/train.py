@@ -1,0 +1,69 @@
+"""`dualprune train`: what a coreset is worth."""
+
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import typer
+
+from dualprune.arrays import Array
+from dualprune.cli.options import Data, Download, Model, Out, RecipeName, Seed
+from dualprune.cli.progress import duration, watch
+from dualprune.coreset import Coreset
+from dualprune.data import Images, load
+from dualprune.errors import InputError
+
+__all__ = ["train"]
+
+
+def train(
+    data: Data,
+    *,
+    out: Out,
+    coreset: Annotated[
+        Path | None, typer.Option(help="Folder of a coreset; without it, train on everything.")
+    ] = None,
+    model: Model = "auto",
+    recipe: RecipeName = "auto",
+    epochs: Annotated[int | None, typer.Option(help="Length of the training in epochs.")] = None,
+    iterations: Annotated[int | None, typer.Option(help="Or in steps of the optimiser.")] = None,
+    seed: Seed = 0,
+    download: Download = False,
+) -> None:
+    """Train on a coreset or on everything; the accuracy is printed and stored in result.json.
+
+    Where there are no test images, a tenth of every class is kept apart to judge by.
+    """
+    from dualprune import train  # noqa: PLC0415 - loads torch
+
+    if epochs is not None and iterations is not None:
+        raise InputError("say --epochs or --iterations, not both")
+    images, test = load(data, download=download)
+    ids = None if coreset is None else _ids(coreset, images)
+    with train.together():
+        setup = train.Setup.of(images, test, name=data, recipe=recipe, model=model)
+        result = train.train(
+            setup,
+            out,
+            ids=ids,
+            epochs=epochs,
+            iterations=iterations,
+            seed=seed,
+            tell=watch("training"),
+        )
+        if train.is_first():
+            typer.echo(
+                f"accuracy {result.accuracy:.2%} on {result.judged_on} images after "
+                f"{result.epochs} epochs on {result.kept:,} samples, "
+                f"{duration(result.seconds)} (best: {result.best_accuracy:.2%} in epoch "
+                f"{result.best_epoch})"
+            )
+            typer.echo(out / "result.json")
+
+
+def _ids(folder: Path, images: Images) -> Array:
+    coreset = Coreset.load(folder)
+    if coreset.card["data"] not in ("", images.fingerprint):
+        raise InputError(f"{folder} was chosen from other data; give the data it was made from")
+    ids: Array = coreset.apply(np.arange(len(images)))
+    return ids

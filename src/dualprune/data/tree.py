@@ -1,0 +1,31 @@
+"""Write images that are files as a folder tree of their own, linked or copied."""
+
+import shutil
+from pathlib import Path
+from typing import Literal
+from uuid import uuid4
+
+from dualprune.data.images import Images
+from dualprune.errors import WriteError
+from dualprune.files import make_folders
+
+__all__ = ["write_tree"]
+
+
+def write_tree(images: Images, folder: Path, how: Literal["link", "copy"]) -> None:
+    """Fill a new folder, one sub-folder per class; it is there whole or not at all."""
+    if folder.exists():
+        shutil.rmtree(folder)
+    building = folder.with_name(f".{uuid4().hex}.tmp")
+    try:
+        for file, name in zip(images.files, images.names, strict=True):
+            target = building / name
+            make_folders(target.parent)
+            if how == "link":
+                target.symlink_to(file.resolve())
+            else:
+                shutil.copyfile(file, target)
+        building.rename(folder)
+    except OSError as error:
+        shutil.rmtree(building, ignore_errors=True)
+        raise WriteError(f"cannot write {folder}: {error}") from error

@@ -1,0 +1,26 @@
+"""Train: to record where there is no loop yet, and to measure what a coreset is worth."""
+
+from dualprune.train.loop import Progress, Tell, Watch, silent
+from dualprune.train.models import MODELS
+from dualprune.train.place import is_first, together
+from dualprune.train.recipe import Recipe, recipes
+from dualprune.train.record import record, seconds_recorded
+from dualprune.train.setup import Setup
+from dualprune.train.train import Result, train
+
+__all__ = [
+    "MODELS",
+    "Progress",
+    "Recipe",
+    "Result",
+    "Setup",
+    "Tell",
+    "Watch",
+    "is_first",
+    "recipes",
+    "record",
+    "seconds_recorded",
+    "silent",
+    "together",
+    "train",
+]

@@ -1,0 +1,134 @@
+"""From labelled images to batches of tensors, augmented a whole batch at a time.
+
+Images in memory are one uint8 tensor; files that would not fit are decoded by the workers of a
+DataLoader. Either way a batch is cropped, mirrored and normalised at once, which is much faster
+than image by image, and comes out in channels-last memory, which convolutions on CPUs prefer.
+"""
+
+import os
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+
+import numpy as np
+import torch
+from torch import Generator, Tensor
+from torch.nn.functional import pad
+from torch.utils.data import DataLoader, Dataset
+
+from dualprune.arrays import Array
+from dualprune.data import Images, decode
+
+__all__ = ["Batches"]
+
+_IN_MEMORY = 2**31  # bytes of decoded images that are kept
+_PROBE = 1000  # files whose mean and deviation stand for all
+
+
+class _Files(Dataset[Tensor]):
+    """Files of images, decoded when asked for."""
+
+    def __init__(self, images: Images, size: int) -> None:
+        self.files = images.files
+        self.size = size
+
+    def __len__(self) -> int:
+        return len(self.files)
+
+    def __getitem__(self, index: int) -> Tensor:
+        return torch.from_numpy(decode(self.files[index], self.size))
+
+
+class Batches:
+    """Images as normalised float32 batches of shape (batch, channels, height, width).
+
+    Parameters
+    ----------
+    size
+        What files are scaled to; images in memory keep their own size.
+    like
+        Take over the mean and deviation per channel of these; for test images.
+    """
+
+    def __init__(
+        self, images: Images, *, size: int, device: torch.device, like: "Batches | None" = None
+    ) -> None:
+        self.device = device
+        self.labels = torch.from_numpy(images.labels).to(device)
+        self._files = _Files(images, size)
+        pixels = _pixels(images, size)
+        self._pixels = None if pixels is None else torch.from_numpy(pixels).to(device)
+        self.mean: Tensor
+        self.deviation: Tensor
+        self.mean, self.deviation = (like.mean, like.deviation) if like else self._statistics()
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Channels, and the shorter side in pixels."""
+        if self._pixels is None:
+            return 3, self._files.size
+        return self._pixels.shape[3], min(self._pixels.shape[1:3])
+
+    def raw(self, order: Sequence[Tensor]) -> Iterator[Tensor]:
+        """Give uint8 images (batch, height, width, channels) for each tensor of ids."""
+        if self._pixels is not None:
+            for ids in order:
+                yield self._pixels[ids.to(self.device)]
+            return
+        loader = DataLoader(
+            self._files,
+            batch_sampler=[ids.tolist() for ids in order],
+            num_workers=os.cpu_count() or 1,
+            pin_memory=self.device.type == "cuda",
+        )
+        for batch in loader:
+            yield batch.to(self.device, non_blocking=True)
+
+    def normalised(self, batch: Tensor) -> Tensor:
+        """Scale to mean 0 and deviation 1 per channel; channels first in shape, last in memory."""
+        return ((batch - self.mean) / self.deviation).permute(0, 3, 1, 2)
+
+    def _statistics(self) -> tuple[Tensor, Tensor]:
+        probe = torch.linspace(0, len(self) - 1, min(_PROBE, len(self))).long()
+        sample = self._pixels if self._pixels is not None else next(self.raw([probe]))
+        values = sample.reshape(-1, sample.shape[-1])
+        mean = torch.zeros(values.shape[1], dtype=torch.float64, device=self.device)
+        square = torch.zeros_like(mean)
+        for start in range(0, len(values), 2**20):
+            part = values[start : start + 2**20].double()
+            mean += part.sum(0) / len(values)
+            square += part.square().sum(0) / len(values)
+        deviation = (square - mean.square()).clamp(min=1.0).sqrt()
+        return mean.float(), deviation.float()
+
+
+def augment(batch: Tensor, *, crop: float, flip: bool, draw: Generator) -> Tensor:
+    """Crop at random after padding with zeros, and mirror half of the images: one gather.
+
+    >>> batch = torch.arange(4, dtype=torch.uint8).reshape(1, 1, 4, 1)
+    >>> augment(batch, crop=0.0, flip=True, draw=Generator().manual_seed(1)).flatten().tolist()
+    [3, 2, 1, 0]
+    """
+    count, height, width = batch.shape[:3]
+    margin = round(crop * min(height, width))
+    corner = torch.randint(0, 2 * margin + 1, (2, count, 1), generator=draw)
+    mirrored = torch.rand(count, 1, generator=draw) < (0.5 if flip else 0.0)
+    along = torch.arange(width)
+    rows = corner[0] + torch.arange(height)
+    columns = corner[1] + torch.where(mirrored, width - 1 - along, along)
+    padded = pad(batch, (0, 0, margin, margin, margin, margin))
+    which = torch.arange(count)
+    return padded[which[:, None, None], rows[:, :, None], columns[:, None, :]]
+
+
+def _pixels(images: Images, size: int) -> Array | None:
+    """Give all images as one array, unless they are files that would take too much memory."""
+    if images.pixels is not None:
+        return np.ascontiguousarray(images.pixels)
+    if len(images) * size * size * 3 > _IN_MEMORY:
+        return None
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        return np.stack(list(pool.map(partial(decode, size=size), images.files)))

@@ -1,0 +1,68 @@
+"""Save where a training stands, and go on from there: safetensors and JSON, never pickle."""
+
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from safetensors.torch import load, save
+from torch import Tensor, nn
+from torch.optim import SGD
+
+from dualprune.errors import DamagedError, InputError
+from dualprune.files import make_folders, read_json, write, write_json
+
+__all__ = ["restore", "store"]
+
+
+def store(folder: Path, model: nn.Module, optimizer: SGD, state: dict[str, Any]) -> None:
+    """Write the tensors under a new name, then the JSON that points to them."""
+    make_folders(folder)
+    name, content = f"{state['epoch']:06d}.safetensors", save(_tensors(model, optimizer))
+    write(folder / name, content)
+    write_json(
+        folder / "state.json", {**state, "tensors": name, "sha256": sha256(content).hexdigest()}
+    )
+    for old in folder.glob("*.safetensors"):
+        if old.name != name:
+            old.unlink()
+
+
+def restore(
+    folder: Path, model: nn.Module, optimizer: SGD, settings: dict[str, Any]
+) -> dict[str, Any]:
+    """Load a training with these settings; gives its state, which is empty if there is none."""
+    if not (folder / "state.json").exists():
+        return {}
+    state = read_json(folder / "state.json")
+    for name, value in settings.items():
+        if (stored := state["settings"].get(name)) != value:
+            raise InputError(
+                f"{folder} belongs to another training: its {name} is {stored!r}, not {value!r}; "
+                "choose another folder"
+            )
+    path = folder / state["tensors"]
+    if not path.exists():
+        raise DamagedError(f"{folder} is damaged: {path.name} is missing")
+    content = path.read_bytes()
+    if sha256(content).hexdigest() != state["sha256"]:
+        raise DamagedError(f"{path} is damaged: its bytes are not what was written")
+    _fill(model, optimizer, load(content))
+    return state
+
+
+def _fill(model: nn.Module, optimizer: SGD, tensors: dict[str, Tensor]) -> None:
+    model.load_state_dict(
+        {n.removeprefix("model."): v for n, v in tensors.items() if n.startswith("model.")}
+    )
+    for name, parameter in model.named_parameters():
+        if (momentum := tensors.get(f"momentum.{name}")) is not None:
+            optimizer.state[parameter]["momentum_buffer"] = momentum.to(parameter.device)
+
+
+def _tensors(model: nn.Module, optimizer: SGD) -> dict[str, Tensor]:
+    tensors = {f"model.{name}": value for name, value in model.state_dict().items()}
+    for name, parameter in model.named_parameters():
+        momentum = optimizer.state[parameter].get("momentum_buffer")
+        if momentum is not None:
+            tensors[f"momentum.{name}"] = momentum
+    return {name: value.cpu().contiguous() for name, value in tensors.items()}

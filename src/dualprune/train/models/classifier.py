@@ -1,0 +1,30 @@
+"""What all models here are: a body that gives features, and a linear head."""
+
+from torch import Tensor, nn
+
+__all__ = ["Classifier", "convolution"]
+
+
+class Classifier(nn.Module):
+    """Features of shape (batch, width) from a body, logits from a linear head."""
+
+    def __init__(self, body: nn.Module, width: int, classes: int) -> None:
+        super().__init__()
+        self.body = body
+        self.head = nn.Linear(width, classes)
+
+    def features(self, images: Tensor) -> Tensor:
+        """Penultimate features, mean over all positions."""
+        positions: Tensor = self.body(images)
+        return positions.mean((2, 3))
+
+    def forward(self, images: Tensor) -> Tensor:
+        logits: Tensor = self.head(self.features(images))
+        return logits
+
+
+def convolution(narrow: int, wide: int, *, kernel: int = 3, stride: int = 1) -> nn.Sequential:
+    """A convolution that keeps the size, and batch normalisation."""
+    return nn.Sequential(
+        nn.Conv2d(narrow, wide, kernel, stride, kernel // 2, bias=False), nn.BatchNorm2d(wide)
+    )

@@ -1,0 +1,45 @@
+"""In which order samples are seen, as a pure function of seed and epoch."""
+
+import numpy as np
+import torch
+from torch import Generator, Tensor
+
+from dualprune.record.processes import processes
+
+__all__ = ["batches_of_epoch", "steps_per_epoch", "stream"]
+
+
+def stream(seed: int, epoch: int, purpose: int) -> Generator:
+    """Give a generator that depends on these numbers alone, so that resuming needs no state."""
+    words = np.random.SeedSequence([seed, epoch, purpose]).generate_state(1, np.uint64)
+    return Generator().manual_seed(int(words[0] >> np.uint64(1)))
+
+
+def batches_of_epoch(keep: Tensor, batch: int, *, seed: int, epoch: int) -> list[Tensor]:
+    """Give the ids of this process's batches; `keep` says of every sample whether to train on it.
+
+    The order of all samples is drawn first and those not kept are passed over, so that two
+    trainings that differ only in what they keep see the same randomness. A few samples repeat
+    where several processes need equally many.
+
+    >>> keep = torch.tensor([True, True, False, True, True, True])
+    >>> [sorted(ids.tolist()) for ids in batches_of_epoch(keep, 3, seed=0, epoch=1)]
+    [[0, 3, 4], [1, 5]]
+    """
+    order = torch.randperm(len(keep), generator=stream(seed, epoch, 0))
+    order = order[keep[order]]
+    rank, world = processes()
+    own = torch.cat([order, order[: -len(order) % world]])[rank::world]
+    return list(own.tensor_split(steps_per_epoch(len(order), batch)))
+
+
+def steps_per_epoch(kept: int, batch: int) -> int:
+    """Count batches of almost equal size, at most `batch` over all processes.
+
+    A small last batch would have poor batch statistics.
+
+    >>> steps_per_epoch(9, 4)
+    3
+    """
+    world = processes()[1]
+    return -(-kept // (world * max(1, batch // world)))

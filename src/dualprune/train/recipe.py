@@ -1,0 +1,81 @@
+"""Recipe: how to train, and how to prune after it."""
+
+import tomllib
+from dataclasses import dataclass, field
+from importlib.resources import files
+from typing import Any
+
+from dualprune.errors import InputError
+
+__all__ = ["Recipe", "find_recipe", "recipes"]
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """SGD with momentum and a cosine over `epochs`, of which the first `record` are recorded.
+
+    `iterations` replaces `epochs` when training on a coreset. `crop` is the padding of random crops
+    as a share of the image. `published` says for what data the setting was published, if it was.
+    """
+
+    name: str
+    published: str
+    model: str
+    size: int
+    epochs: int
+    record: int
+    batch: int
+    lr: float
+    momentum: float
+    nesterov: bool
+    weight_decay: float
+    crop: float
+    flip: bool
+    c_d: float
+    lr_end: float = 0.0
+    iterations: int | None = None
+    batch_at: dict[str, int] = field(default_factory=dict)
+
+    def batch_for(self, kept: float) -> int:
+        """Batch size when this share of the data is kept: that of the nearest smaller pruning.
+
+        >>> recipe = recipes()["cifar10"]
+        >>> recipe.batch_for(0.5), recipe.batch_for(0.2), recipe.batch_for(0.1)
+        (128, 64, 32)
+        """
+        reached = [pruned for pruned in self.batch_at if float(pruned) <= 1 - kept + 1e-9]
+        return self.batch_at[max(reached, key=float)] if reached else self.batch
+
+    def passes(self, kept: int, samples: int) -> float:
+        """Cost of training on `kept` samples, in passes over all.
+
+        >>> recipes()["cifar10"].passes(5_000, 50_000)
+        20.0
+        """
+        if self.iterations is not None:
+            return self.iterations * self.batch_for(kept / samples) / samples
+        return self.epochs * kept / samples
+
+
+def recipes() -> dict[str, Recipe]:
+    """All recipes, by name."""
+    text = files("dualprune.train").joinpath("recipes.toml").read_text("utf-8")
+    rows: dict[str, dict[str, Any]] = {}
+    for name, row in tomllib.loads(text).items():
+        rows[name] = rows.get(row.pop("like", ""), {}) | row
+    return {name: Recipe(name=name, **row) for name, row in rows.items()}
+
+
+def find_recipe(name: str, data: str, *, gpu: bool) -> Recipe:
+    """Give a recipe by name; `auto` takes the data's own, or a small one where that needs a GPU.
+
+    >>> [find_recipe("auto", "cifar10", gpu=gpu).name for gpu in (True, False)]
+    ['cifar10', 'small']
+    """
+    known = recipes()
+    if name == "auto":
+        own = known.get(data, known["small"])
+        return own if gpu or not own.published else known["small"]
+    if name not in known:
+        raise InputError(f"there is no recipe {name!r}; choose auto or one of {', '.join(known)}")
+    return known[name]

@@ -1,0 +1,87 @@
+"""Train and record: the first epochs of one training run, for those who have no loop yet."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import torch
+
+from dualprune.errors import InputError
+from dualprune.files import read_json
+from dualprune.record import Recorder
+from dualprune.record.signals import DEFAULT
+from dualprune.run import Run
+from dualprune.run.names import write_names
+from dualprune.train.loop import Plan, Tell, fit, silent
+from dualprune.train.order import steps_per_epoch
+from dualprune.train.place import is_first
+from dualprune.train.setup import Setup
+
+__all__ = ["record", "seconds_recorded"]
+
+
+def record(
+    setup: Setup,
+    out: Path,
+    *,
+    epochs: int | None = None,
+    seed: int = 0,
+    signals: Sequence[str] = DEFAULT,
+    clean: bool = False,
+    tell: Tell = silent(""),  # noqa: B008 - it has no state
+) -> Run:
+    """Record the first epochs of a training on all samples; goes on where it was interrupted.
+
+    Parameters
+    ----------
+    out
+        Folder of the run; the checkpoint is kept beside what was recorded.
+    epochs
+        How many to record, if not the recipe's number; the schedule is the recipe's unless that is
+        shorter.
+    clean
+        Record in an evaluation pass after every epoch, not in the training pass.
+    """
+    recipe, images = setup.recipe, setup.images
+    epochs = recipe.record if epochs is None else epochs
+    if epochs < 1:
+        raise InputError(f"epochs must be at least 1, got {epochs}")
+    steps = max(recipe.epochs, epochs) * steps_per_epoch(len(images), recipe.batch)
+    everything = torch.ones(len(images), dtype=torch.bool)
+    plan = Plan(recipe, everything, recipe.batch, epochs, steps, seed)
+
+    def recorder(start_epoch: int) -> Recorder:
+        return Recorder(
+            out,
+            samples=len(images),
+            classes=len(images.class_names),
+            signals=signals,
+            start_epoch=start_epoch,
+            mode="eval" if clean else "train",
+            class_names=images.class_names,
+            data=images.fingerprint,
+            notes=f"{setup.model_name}, recipe {recipe.name}, seed {seed}",
+        )
+
+    settings = setup.settings(
+        seed=seed, schedule=max(recipe.epochs, epochs), signals=list(signals), clean=clean
+    )
+    test = None if len(setup.held_out) else setup.test
+    fit(
+        setup.fresh_model(seed),
+        setup.data,
+        plan,
+        folder=out / "checkpoint",
+        settings=settings,
+        test=test,
+        recorder=recorder,
+        clean=clean,
+        tell=tell,
+    )
+    if is_first():
+        write_names(out, images.names, images.source)
+    return Run(out)
+
+
+def seconds_recorded(run: Path) -> float:
+    """Time that the training of a recording took."""
+    return float(sum(row["seconds"] for row in read_json(run / "checkpoint/state.json")["history"]))

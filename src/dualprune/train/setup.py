@@ -1,0 +1,98 @@
+"""What several trainings on the same data share: tensors on their device, a recipe, a model."""
+
+from copy import deepcopy
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+
+from dualprune.arrays import Array
+from dualprune.data import Images
+from dualprune.errors import InputError
+from dualprune.select import random
+from dualprune.train.batches import Batches
+from dualprune.train.models import build
+from dualprune.train.place import device
+from dualprune.train.recipe import Recipe, find_recipe
+
+__all__ = ["Setup"]
+
+_HELD_OUT = 0.1
+
+
+@dataclass(frozen=True)
+class Setup:
+    """Data, recipe and model; made with `Setup.of`.
+
+    `held_out` are ids that no training of accuracy uses: where there are no test images, a tenth of
+    every class is kept apart to judge by.
+    """
+
+    images: Images
+    data: Batches
+    test: Batches
+    held_out: Array
+    recipe: Recipe
+    model: str | nn.Module
+
+    @staticmethod
+    def of(
+        images: Images,
+        test: Images | None,
+        *,
+        name: str = "",
+        recipe: str | Recipe = "auto",
+        model: str | nn.Module = "auto",
+    ) -> "Setup":
+        """Choose the recipe for the data of this name, and put the images on their device."""
+        if isinstance(recipe, str):
+            recipe = find_recipe(recipe, name, gpu=device().type == "cuda")
+        if model == "auto":
+            model = recipe.model
+        data = Batches(images, size=recipe.size, device=device())
+        held_out = _held_out(images) if test is None else np.empty(0, np.int64)
+        test = test or images.take(held_out)
+        judge = Batches(test, size=recipe.size, device=device(), like=data)
+        if data.shape[0] != judge.shape[0]:
+            raise InputError(
+                f"training images have {data.shape[0]} channels, test images {judge.shape[0]}"
+            )
+        return Setup(images, data, judge, held_out, recipe, model)
+
+    def judged_by_validation(self) -> "Setup":
+        """Give the same with a part of the training images to judge by, not the test images."""
+        held_out = _held_out(self.images)
+        part = self.images.take(held_out)
+        judge = Batches(part, size=self.recipe.size, device=self.data.device, like=self.data)
+        return replace(self, test=judge, held_out=held_out)
+
+    def fresh_model(self, seed: int) -> nn.Module:
+        """Give a new model whose weights depend on the seed alone; a given module is copied."""
+        if isinstance(self.model, nn.Module):
+            return deepcopy(self.model)
+        channels, size = self.data.shape
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            classes = len(self.images.class_names)
+            return build(self.model, classes=classes, channels=channels, size=size)
+
+    @property
+    def model_name(self) -> str:
+        return self.model if isinstance(self.model, str) else type(self.model).__name__
+
+    def settings(self, **more: Any) -> dict[str, Any]:
+        """All that a training depends on, so that a checkpoint of another one is not taken up."""
+        recipe = asdict(self.recipe)
+        return {
+            "data": self.images.fingerprint,
+            "model": self.model_name,
+            "recipe": recipe,
+            **more,
+        }
+
+
+def _held_out(images: Images) -> Array:
+    k = max(1, round(_HELD_OUT * len(images)))
+    return random(images.labels, k=k, seed=0, balance="proportional")
