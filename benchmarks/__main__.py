@@ -4,9 +4,11 @@ import os
 import platform
 import sys
 
-from benchmarks import disk, memory, recording, sampling
+from benchmarks import disk, memory, recording, sampling, training
 
-PARTS = {"memory": memory, "disk": disk, "sampling": sampling, "recording": recording}
+PARTS = {
+    part.__name__.rpartition(".")[2]: part for part in (memory, disk, sampling, recording, training)
+}
 
 print(f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}")
 for name in sys.argv[1:] or PARTS:
