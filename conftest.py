@@ -6,6 +6,8 @@ import random
 import numpy as np
 import pytest
 
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # tests run side by side, and threads would fight
+
 
 @pytest.fixture(autouse=True)
 def _numpy_in_doctests(doctest_namespace):

@@ -133,7 +133,7 @@ def _facts(setup: Setup, run: Run, coreset: Coreset, data: str) -> dict[str, Any
         "model": setup.model_name,
         "recipe": recipe.name,
         "published": recipe.published == data and setup.model_name == recipe.model,
-        "suspects": int((confidence < 1 / run.description.classes).sum()),
+        "doubted": int((confidence < 1 / run.description.classes).sum()),
         "passes": {  # over all samples
             "recording": run.epochs,
             "full": recipe.passes(run.samples, run.samples),
@@ -146,7 +146,10 @@ def _save(coreset: Coreset, out: Path) -> None:
     if not (out / "card.json").exists():
         coreset.save(out)
     elif Coreset.load(out).card["ids_sha256"] != coreset.card["ids_sha256"]:
-        raise InputError(f"{out} already holds another coreset; choose another folder")
+        raise InputError(
+            f"{out} already holds another coreset; choose another folder. What is recorded in "
+            f"{out / 'run'} can be used again with `dualprune select`."
+        )
 
 
 def _draw(run: Run, coreset: Coreset, path: Path) -> None:

@@ -1,6 +1,7 @@
 """The `dualprune` command: one sub-command per file of this folder."""
 
 import sys
+import warnings
 
 import typer
 
@@ -36,6 +37,7 @@ app.command()(doctor)
 
 def main() -> None:
     """Run a command; what the user can mend is told in a sentence, the rest keeps its traceback."""
+    warnings.formatwarning = lambda message, *_: f"dualprune: {message}\n"
     try:
         app()
     except DualpruneError as error:

@@ -50,7 +50,7 @@ def duration(seconds: float) -> str:
     """Say a time as people do.
 
     >>> duration(4.23), duration(75), duration(7300)
-    ('4.2 s', '1 min 15 s', '2 h 2 min')
+    ('4.2 s', '1 min 15 s', '2 h 1 min')
     """
     if seconds < 10:
         return f"{seconds:.1f} s"

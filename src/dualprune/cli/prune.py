@@ -77,7 +77,7 @@ def _told(coreset: "Coreset") -> Iterator[str]:
     how = f"{card['model']} with recipe {card['recipe']}"
     yield f"setting    {how}: {published} setting for {card['data_name']}"
     yield f"kept       {k:,} of {samples:,} ({k / samples:.1%}) with {card['method']}"
-    yield f"labels     {card['suspects']:,} look wrong: the model believed them less than chance"
+    yield f"labels     {card['doubted']:,} that the model believed less than chance: look at these"
     yield (
         f"cost       training on it takes {passes['coreset']:.3g} passes over the full set instead "
         f"of {passes['full']:.3g}; recording took {passes['recording']:.3g}"

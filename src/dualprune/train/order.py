@@ -24,7 +24,7 @@ def batches_of_epoch(keep: Tensor, batch: int, *, seed: int, epoch: int) -> list
 
     >>> keep = torch.tensor([True, True, False, True, True, True])
     >>> [sorted(ids.tolist()) for ids in batches_of_epoch(keep, 3, seed=0, epoch=1)]
-    [[0, 3, 4], [1, 5]]
+    [[1, 4, 5], [0, 3]]
     """
     order = torch.randperm(len(keep), generator=stream(seed, epoch, 0))
     order = order[keep[order]]

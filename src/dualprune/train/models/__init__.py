@@ -20,9 +20,13 @@ MODELS: dict[str, Callable[[int, int, int], Classifier]] = {
     "vgg16": vgg16,
 }
 
+_SMALLEST = {"cnn": 8, "cnn-small": 8, "vgg16": 32}  # pixels that all halvings leave one of
+
 
 def build(name: str, *, classes: int, channels: int, size: int) -> Classifier:
     """Make a model for images of `size` x `size` pixels."""
     if name not in MODELS:
         raise InputError(f"there is no model {name!r}; choose one of {', '.join(MODELS)}")
+    if size < (smallest := _SMALLEST.get(name, 1)):
+        raise InputError(f"{name} needs images of {smallest} pixels or more, got {size}")
     return MODELS[name](classes, channels, size)
