@@ -12,6 +12,7 @@ from dualprune.coreset import digest
 from dualprune.files import write_json
 from dualprune.method import parse_method
 from dualprune.pruning import choose, signals_for
+from dualprune.run import Run
 from dualprune.select import budget
 from dualprune.train import Result, Setup, Watch, record, seconds_recorded, silent, train
 
@@ -71,11 +72,16 @@ def _cells(
     result = train(setup, home / FULL, seed=seed, tell=watch(f"seed {seed}: {FULL}"))
     yield Cell(FULL, "1.0", seed, np.arange(run.samples), result, 0.0)
     for method, (keep, k) in product(methods, budgets.items()):
-        ids = choose(method, run, k=k, seed=seed, c_d=setup.recipe.c_d).ids
+        ids = _chosen(setup, run, method, k, seed)
         told = watch(f"seed {seed}: {method}, {keep} kept")
         result = train(setup, home / f"{method}-{keep}", ids=ids, seed=seed, tell=told)
         cost = 0.0 if method == "random" else seconds_recorded(run.path)
         yield Cell(method, keep, seed, ids, result, cost)
+
+
+def _chosen(setup: Setup, run: Run, method: str, k: int, seed: int) -> Array:
+    recipe = setup.recipe
+    return choose(method, run, k=k, seed=seed, c_d=recipe.c_d, epochs=recipe.record).ids
 
 
 def _row(cell: Cell) -> dict[str, object]:

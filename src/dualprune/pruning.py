@@ -2,32 +2,30 @@
 
 import os
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
-from statistics import mean, stdev
 from typing import Any, Literal
 
 import numpy as np
 from torch import nn
 
-from dualprune.arrays import Array, inputs, knobs
+from dualprune.arrays import inputs, knobs
+from dualprune.checking import against_random
 from dualprune.coreset import Coreset
 from dualprune.data import Images, load, write_tree
 from dualprune.errors import InputError
-from dualprune.files import make_folders, write_json
+from dualprune.files import make_folders
 from dualprune.method import parse_method, score_runs, select_from
 from dualprune.record.signals import DEFAULT
 from dualprune.report import draw_moons
 from dualprune.run import Run
 from dualprune.run.derived import DERIVED
 from dualprune.score import SCORES, from_runs
-from dualprune.select import budget, random
-from dualprune.train import Setup, Watch, record, silent, train
+from dualprune.select import budget
+from dualprune.train import Setup, Watch, record, silent
 
-__all__ = ["Check", "against_random", "choose", "prune", "signals_for"]
-
-_SEEDS = 3
+__all__ = ["choose", "prune", "signals_for"]
 
 
 def prune(
@@ -72,17 +70,12 @@ def prune(
         raise InputError("only images that are files can be linked or copied")
     name = "images" if isinstance(data, Images) else str(data)
     setup = Setup.of(images, test, name=name, recipe=recipe, model=model)
-    _refuse_too_few_epochs(method, setup.recipe.record if epochs is None else epochs)
+    epochs = setup.recipe.record if epochs is None else epochs
+    _refuse_too_few_epochs(method, epochs)
     make_folders(out)
-    run = record(
-        setup,
-        out / "run",
-        epochs=epochs,
-        seed=seed,
-        signals=signals_for([method]),
-        tell=watch("recording"),
-    )
-    coreset = choose(method, run, k=k, seed=seed, c_d=setup.recipe.c_d)
+    signals, tell = signals_for([method]), watch("recording")
+    run = record(setup, out / "run", epochs=epochs, seed=seed, signals=signals, tell=tell)
+    coreset = choose(method, run, k=k, seed=seed, c_d=setup.recipe.c_d, epochs=epochs)
     coreset = replace(coreset, card=coreset.card | _facts(setup, run, coreset, name))
     _save(coreset, out)
     if materialize:
@@ -94,12 +87,12 @@ def prune(
     return coreset
 
 
-def choose(method: str, run: Run, *, k: int, seed: int, c_d: float) -> Coreset:
-    """Select `k` samples of a run with a method such as ``dual+beta``."""
+def choose(method: str, run: Run, *, k: int, seed: int, c_d: float, epochs: int) -> Coreset:
+    """Select `k` samples with a method such as ``dual+beta`` from the first epochs of a run."""
     score, selector = parse_method(method)
-    scored = None if score is None else score_runs(score, [run])
+    scored = None if score is None else score_runs(score, [run], epochs=epochs)
     given = {"c_d": c_d} if selector == "beta" else {}
-    return select_from(selector, [run], scored, k=k, seed=seed, given=given)
+    return select_from(selector, [run], scored, k=k, seed=seed, epochs=epochs, given=given)
 
 
 def signals_for(methods: Sequence[str]) -> list[str]:
@@ -127,7 +120,8 @@ def _refuse_too_few_epochs(method: str, epochs: int) -> None:
 def _facts(setup: Setup, run: Run, coreset: Coreset, data: str) -> dict[str, Any]:
     """Say what the run was, for the card."""
     recipe = setup.recipe
-    confidence = from_runs(SCORES["confidence"], run)
+    epochs = coreset.card["epochs"]
+    confidence = from_runs(SCORES["confidence"], run, epochs=epochs)
     return {
         "data_name": Path(data).name,
         "model": setup.model_name,
@@ -135,7 +129,7 @@ def _facts(setup: Setup, run: Run, coreset: Coreset, data: str) -> dict[str, Any
         "published": recipe.published == data and setup.model_name == recipe.model,
         "doubted": int((confidence < 1 / run.description.classes).sum()),
         "passes": {  # over all samples
-            "recording": run.epochs,
+            "recording": epochs,
             "full": recipe.passes(run.samples, run.samples),
             "coreset": recipe.passes(len(coreset), run.samples),
         },
@@ -158,53 +152,7 @@ def _draw(run: Run, coreset: Coreset, path: Path) -> None:
     score = {"score": coreset.columns["score"]} if "score" in coreset.columns else {}
     draw_moons(
         path,
-        from_runs(SCORES["variability"], run),
-        from_runs(SCORES["confidence"], run),
+        from_runs(SCORES["variability"], run, epochs=coreset.card["epochs"]),
+        from_runs(SCORES["confidence"], run, epochs=coreset.card["epochs"]),
         {**score, f"kept: {len(coreset):,} of {run.samples:,} (red)": kept},
     )
-
-
-@dataclass(frozen=True)
-class Check:
-    """Accuracies after training on a coreset and on random ones of the same size."""
-
-    coreset: list[float]
-    random: list[float]
-    epochs: int
-
-    @property
-    def verdict(self) -> str:
-        """Which was better, if the seeds allow to say so.
-
-        >>> Check([0.9, 0.91], [0.8, 0.82], epochs=30).verdict
-        'the coreset was better'
-        """
-        difference = mean(self.coreset) - mean(self.random)
-        if abs(difference) <= max(stdev(self.coreset), stdev(self.random)):
-            return "no difference beyond the spread of the seeds"
-        return "the coreset was better" if difference > 0 else "random was better"
-
-
-def against_random(setup: Setup, coreset: Coreset, out: Path, *, watch: Watch = silent) -> Check:
-    """Train briefly on a coreset and on random ones of the same size, judged on held-out images.
-
-    The images to judge by are a tenth of the training images, which neither training sees; test
-    images are not looked at.
-    """
-    setup = setup.judged_by_validation()
-    epochs = min(setup.recipe.epochs, setup.recipe.record)
-    others = np.setdiff1d(np.arange(len(setup.images)), setup.held_out)
-    ids = np.setdiff1d(coreset.ids, setup.held_out)
-
-    def accuracy(name: str, ids: Array, seed: int) -> float:
-        title = f"{name}, seed {seed}"
-        folder = out / f"{name}-{seed}"
-        return train(setup, folder, ids=ids, epochs=epochs, seed=seed, tell=watch(title)).accuracy
-
-    result = Check([], [], epochs)
-    for seed in range(_SEEDS):
-        drawn = others[random(setup.images.labels[others], k=len(ids), seed=seed)]
-        result.coreset.append(accuracy("coreset", ids, seed))
-        result.random.append(accuracy("random", drawn, seed))
-    write_json(out / "check.json", {**asdict(result), "verdict": result.verdict})
-    return result
