@@ -1,4 +1,4 @@
-"""check: was it worth choosing, or would random have done?"""
+"""check: whether choosing was worth it, or random would have done."""
 
 from dataclasses import asdict, dataclass
 from pathlib import Path
