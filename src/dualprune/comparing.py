@@ -8,13 +8,11 @@ from pathlib import Path
 import numpy as np
 
 from dualprune.arrays import Array
+from dualprune.choosing import choose, record_for
 from dualprune.coreset import digest
 from dualprune.files import write_json
-from dualprune.method import parse_method
-from dualprune.pruning import choose, signals_for
-from dualprune.run import Run
 from dualprune.select import budget
-from dualprune.train import Result, Setup, Watch, record, seconds_recorded, silent, train
+from dualprune.train import Result, Setup, Tell, Watch, seconds_recorded, silent, train
 
 __all__ = ["FULL", "Cell", "compare"]
 
@@ -47,8 +45,6 @@ def compare(
     Each training has its own folder, so a comparison that was interrupted goes on where it was. All
     results are also in `results.json`.
     """
-    for method in methods:
-        parse_method(method)
     budgets = {keep: budget(len(setup.images), keep=keep) for keep in keeps}
     cells = [
         cell
@@ -67,21 +63,24 @@ def _cells(
     seed: int,
     watch: Watch,
 ) -> Iterator[Cell]:
-    told = watch(f"seed {seed}: recording")
-    run = record(setup, home / "run", seed=seed, signals=signals_for(methods), tell=told)
-    result = train(setup, home / FULL, seed=seed, tell=watch(f"seed {seed}: {FULL}"))
-    yield Cell(FULL, "1.0", seed, np.arange(run.samples), result, 0.0)
+    recipe, samples = setup.recipe, len(setup.images)
+
+    def told(title: str) -> Tell:
+        return watch(f"seed {seed}: {title}")
+
+    pruned = [1 - k / samples for k in budgets.values()]
+    runs = record_for(
+        setup, home, methods, pruned=pruned, epochs=recipe.record, seed=seed, watch=told
+    )
+    result = train(setup, home / FULL, seed=seed, tell=told(FULL))
+    yield Cell(FULL, "1.0", seed, np.arange(samples), result, 0.0)
     for method, (keep, k) in product(methods, budgets.items()):
-        ids = _chosen(setup, run, method, k, seed)
-        told = watch(f"seed {seed}: {method}, {keep} kept")
-        result = train(setup, home / f"{method}-{keep}", ids=ids, seed=seed, tell=told)
-        cost = 0.0 if method == "random" else seconds_recorded(run.path)
-        yield Cell(method, keep, seed, ids, result, cost)
-
-
-def _chosen(setup: Setup, run: Run, method: str, k: int, seed: int) -> Array:
-    recipe = setup.recipe
-    return choose(method, run, k=k, seed=seed, c_d=recipe.c_d, epochs=recipe.record).ids
+        coreset = choose(method, runs, k=k, seed=seed, c_d=recipe.c_d, epochs=recipe.record)
+        tell = told(f"{method}, {keep} kept")
+        result = train(setup, home / f"{method}-{keep}", ids=coreset.ids, seed=seed, tell=tell)
+        used = [] if method == "random" else runs[: len(coreset.card["runs"])]
+        cost = sum(seconds_recorded(run.path) for run in used)
+        yield Cell(method, keep, seed, coreset.ids, result, cost)
 
 
 def _row(cell: Cell) -> dict[str, object]:

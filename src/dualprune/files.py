@@ -6,14 +6,24 @@ import hashlib
 import json
 import os
 import shutil
+import tomllib
 from collections.abc import Mapping
+from importlib import resources
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 from dualprune.errors import DamagedError, WriteError
 
-__all__ = ["make_folder", "make_folders", "read_json", "seal", "write", "write_json"]
+__all__ = [
+    "make_folder",
+    "make_folders",
+    "read_json",
+    "read_rows",
+    "seal",
+    "write",
+    "write_json",
+]
 
 _LARGEST_JSON = 16 * 2**20
 
@@ -109,3 +119,12 @@ def read_json(path: Path) -> dict[str, Any]:
     if not isinstance(content, dict) or content.pop("seal", None) != seal(content):
         raise DamagedError(f"{path} is damaged: its content does not match its seal")
     return content
+
+
+def read_rows(package: str, name: str) -> dict[str, dict[str, Any]]:
+    """Read the tables of a TOML file of ours; `like` takes over what an earlier one says."""
+    text = resources.files(package).joinpath(name).read_text("utf-8")
+    rows: dict[str, dict[str, Any]] = {}
+    for key, row in tomllib.loads(text).items():
+        rows[key] = rows.get(row.pop("like", ""), {}) | row
+    return rows

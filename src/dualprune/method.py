@@ -18,29 +18,9 @@ from dualprune.select import SELECTORS, anchor_confidence
 from dualprune.select.keys import uniform
 from dualprune.select.stratified import hardest
 
-__all__ = ["parse_method", "score_runs", "select_from"]
+__all__ = ["score_runs", "select_from"]
 
 Knobs = Mapping[str, Any]
-
-
-def parse_method(method: str) -> tuple[str | None, str]:
-    """Give the names of a method's score, if it has one, and selector.
-
-    >>> parse_method("dual+beta"), parse_method("el2n"), parse_method("random")
-    (('dual', 'beta'), ('el2n', 'top'), (None, 'random'))
-    """
-    score, plus, selector = method.partition("+")
-    if not plus and score in SELECTORS and score not in SCORES:
-        score, selector = "", score
-    if score:
-        _named(SCORES, score, "score")
-    selector = selector or "top"
-    needs = inputs(_named(SELECTORS, selector, "selector"))
-    if not score and needs.get("scores"):
-        raise InputError(f"{selector} needs a score: say dual+{selector}, for example")
-    if score and "scores" not in needs:
-        raise InputError(f"{selector} takes no score; say {selector} alone")
-    return score or None, selector
 
 
 def score_runs(
@@ -62,15 +42,19 @@ def select_from(
     k: int,
     seed: int = 0,
     epochs: int | None = None,
+    features: int | None = None,
     given: Knobs | None = None,
 ) -> Coreset:
-    """Select `k` samples; every array that goes in uses the same epochs as the scores."""
+    """Select `k` samples; every array that goes in uses the same epochs as the scores.
+
+    `features` is the epoch whose features to take, if not the newest of those.
+    """
     fn = _named(SELECTORS, name, "selector")
     if scored is not None:
         _refuse_other_runs(scored, runs, epochs)
         epochs = scored.epochs
     epochs = _same_epochs(runs, epochs)
-    data = _data(fn, runs, scored, epochs)
+    data = _data(fn, runs, scored, epochs, features)
     used = _settings(fn, given or {})
     if name == "beta" and scored is None and used["mu"] is None:
         best = from_runs(SCORES["dual"], *runs, epochs=epochs)
@@ -126,7 +110,11 @@ def _refuse_other_runs(scored: Scored, runs: Sequence[Run], epochs: int | None) 
 
 
 def _data(
-    fn: Callable[..., Array], runs: Sequence[Run], scored: Scored | None, epochs: int
+    fn: Callable[..., Array],
+    runs: Sequence[Run],
+    scored: Scored | None,
+    epochs: int,
+    features: int | None,
 ) -> dict[str, Any]:
     """Find each array that a selector reads by its name: the scores, labels, or another score."""
     data: dict[str, Any] = {}
@@ -137,9 +125,17 @@ def _data(
                 raise InputError(f"{fn.__name__} needs a score; choose one of {', '.join(SCORES)}")
         elif name == "labels":
             data[name] = runs[0]["labels"]
+        elif name == "features":
+            data[name] = _features(runs, features or epochs)
         elif required or all(runs[0].has(each) for each in inputs(SCORES[name])):
             data[name] = from_runs(SCORES[name], *runs, epochs=epochs)
     return data
+
+
+def _features(runs: Sequence[Run], epochs: int) -> Array:
+    if len(runs) > 1:
+        raise InputError("features of several runs cannot be compared; give one run")
+    return runs[0].features(epochs)
 
 
 def _with_reasons(

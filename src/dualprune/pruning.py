@@ -1,7 +1,6 @@
 """prune: from a set of images to the part of it that is worth training on."""
 
 import os
-from collections.abc import Sequence
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -10,22 +9,18 @@ from typing import Any, Literal
 import numpy as np
 from torch import nn
 
-from dualprune.arrays import inputs, knobs
 from dualprune.checking import against_random
+from dualprune.choosing import choose, record_for
 from dualprune.coreset import Coreset
 from dualprune.data import Images, load, write_tree
 from dualprune.errors import InputError
-from dualprune.files import make_folders
-from dualprune.method import parse_method, score_runs, select_from
-from dualprune.record.signals import DEFAULT
 from dualprune.report import draw_moons
 from dualprune.run import Run
-from dualprune.run.derived import DERIVED
 from dualprune.score import SCORES, from_runs
 from dualprune.select import budget
-from dualprune.train import Setup, Watch, record, silent
+from dualprune.train import Setup, Watch, silent
 
-__all__ = ["choose", "prune", "signals_for"]
+__all__ = ["prune"]
 
 
 def prune(
@@ -71,50 +66,19 @@ def prune(
     name = "images" if isinstance(data, Images) else str(data)
     setup = Setup.of(images, test, name=name, recipe=recipe, model=model)
     epochs = setup.recipe.record if epochs is None else epochs
-    _refuse_too_few_epochs(method, epochs)
-    make_folders(out)
-    signals, tell = signals_for([method]), watch("recording")
-    run = record(setup, out / "run", epochs=epochs, seed=seed, signals=signals, tell=tell)
-    coreset = choose(method, run, k=k, seed=seed, c_d=setup.recipe.c_d, epochs=epochs)
-    coreset = replace(coreset, card=coreset.card | _facts(setup, run, coreset, name))
+    runs = record_for(
+        setup, out, [method], pruned=[1 - k / len(images)], epochs=epochs, seed=seed, watch=watch
+    )
+    coreset = choose(method, runs, k=k, seed=seed, c_d=setup.recipe.c_d, epochs=epochs)
+    coreset = replace(coreset, card=coreset.card | _facts(setup, runs[0], coreset, name))
     _save(coreset, out)
     if materialize:
         write_tree(images.take(coreset.ids), out / "images", materialize)
     if find_spec("matplotlib") is not None:
-        _draw(run, coreset, out / "moon.png")
+        _draw(runs[0], coreset, out / "moon.png")
     if check:
         against_random(setup, coreset, out / "check", watch=watch)
     return coreset
-
-
-def choose(method: str, run: Run, *, k: int, seed: int, c_d: float, epochs: int) -> Coreset:
-    """Select `k` samples with a method such as ``dual+beta`` from the first epochs of a run."""
-    score, selector = parse_method(method)
-    scored = None if score is None else score_runs(score, [run], epochs=epochs)
-    given = {"c_d": c_d} if selector == "beta" else {}
-    return select_from(selector, [run], scored, k=k, seed=seed, epochs=epochs, given=given)
-
-
-def signals_for(methods: Sequence[str]) -> list[str]:
-    """Give the default signals and what else these methods read.
-
-    >>> signals_for(["dual+beta", "tdds"])
-    ['loss', 'margin', 'rival', 'entropy', 'error_norm', 'kl_step']
-    """
-    scores = [SCORES[score] for score, _ in map(parse_method, methods) if score]
-    needed = [name for fn in scores for name in inputs(fn)]
-    stored = [each for name in needed for each in DERIVED.get(name, (None, (name,)))[1]]
-    return list(dict.fromkeys([*DEFAULT, *(name for name in stored if name == "kl_step")]))
-
-
-def _refuse_too_few_epochs(method: str, epochs: int) -> None:
-    """Say now what scoring would say after the training."""
-    score, _ = parse_method(method)
-    window = knobs(SCORES[score]).get("window") if score else None
-    if window and epochs < window.default:
-        raise InputError(
-            f"{score} needs at least {window.default} epochs, got {epochs}; record more"
-        )
 
 
 def _facts(setup: Setup, run: Run, coreset: Coreset, data: str) -> dict[str, Any]:

@@ -24,7 +24,12 @@ def record(
         typer.Option("--clean", help="Record in an evaluation pass, not in the training pass."),
     ] = False,
     method: Annotated[
-        list[str] | None, typer.Option(help="Also record what this method needs (tdds: kl_step).")
+        list[str] | None,
+        typer.Option(help="Also record what this method needs (tdds, grand); several times."),
+    ] = None,
+    features: Annotated[
+        list[int] | None,
+        typer.Option(help="Write features after this epoch, too (d2, moderate); several times."),
     ] = None,
     download: Download = False,
 ) -> None:
@@ -33,7 +38,7 @@ def record(
     Killed and started again with the same flags, it goes on where it was.
     """
     from dualprune import train  # noqa: PLC0415 - loads torch
-    from dualprune.pruning import signals_for  # noqa: PLC0415
+    from dualprune.choosing import signals_for  # noqa: PLC0415
 
     images, test = load(data, download=download)
     with train.together():
@@ -45,6 +50,7 @@ def record(
             seed=seed,
             signals=signals_for(method or []),
             clean=clean,
+            features=features or [],
             tell=watch("recording"),
         )
         if train.is_first():

@@ -13,7 +13,7 @@ from torch import Tensor
 from dualprune.arrays import Array
 from dualprune.errors import InputError
 
-__all__ = ["as_batch", "check_ids", "check_labels"]
+__all__ = ["as_batch", "as_norms", "check_ids", "check_labels"]
 
 _INTEGERS = (
     *(torch.int8, torch.int16, torch.int32, torch.int64),
@@ -38,6 +38,17 @@ def as_batch(
                 f"{name} need one entry per row of the logits"
             )
     return logits.float().contiguous(), labels.to(logits.device), ids
+
+
+def as_norms(features: Any, rows: int) -> Tensor:
+    """Length of each row of the features, float32."""
+    if not isinstance(features, Tensor) or features.ndim != 2 or len(features) != rows:
+        shape = tuple(features.shape) if isinstance(features, Tensor) else features
+        raise InputError(
+            f"feature_norm needs features of shape ({rows}, width) in update(logits, labels, ids, "
+            f"features), got {shape}"
+        )
+    return features.float().square().sum(1).sqrt()
 
 
 def _two_dimensional(logits: Tensor, classes: int) -> Tensor:

@@ -13,9 +13,9 @@ from torch import Tensor
 
 from dualprune.arrays import Array
 from dualprune.errors import InputError
-from dualprune.record.batch import as_batch, check_ids, check_labels
+from dualprune.record.batch import as_batch, as_norms, check_ids, check_labels
 from dualprune.record.processes import processes, start_together
-from dualprune.record.signals import DEFAULT, SIGNALS, Outputs, kl_step
+from dualprune.record.signals import DEFAULT, ON_REQUEST, SIGNALS, Outputs, kl_step
 from dualprune.run import Run
 from dualprune.run.attempts import Attempt, Description
 from dualprune.run.writer import begin, write_part
@@ -42,7 +42,8 @@ class Recorder:
         Size of the dataset given to `Indexed`; number of classes (2 for a one-logit model).
     signals
         What to record. `kl_step`, which TDDS needs, keeps the previous epoch's probabilities of all
-        samples in memory and works in one process only.
+        samples in memory and works in one process only; `feature_norm`, which GraNd needs, takes
+        the features given to `update`.
     start_epoch
         First epoch to record, counted from 1. On a folder that already holds epochs it must be
         given: it goes on from there and hides what was recorded from there on.
@@ -81,7 +82,7 @@ class Recorder:
         self._strict = strict
         self._process = os.getpid()
         self._previous: Tensor | None = None
-        self._waiting: list[tuple[Tensor, Tensor, Tensor]] = []
+        self._waiting: list[tuple[Tensor, ...]] = []
         self._batches: list[Rows] = []
         self._pending: tuple[dict[str, Array], dict[str, int]] | None = None
         self._closed = False
@@ -90,15 +91,17 @@ class Recorder:
 
     @torch.inference_mode(mode=False)
     @torch.no_grad()
-    def update(self, logits: Tensor, labels: Any, ids: Any) -> None:
+    def update(self, logits: Tensor, labels: Any, ids: Any, features: Tensor | None = None) -> None:
         """Take one batch: logits (batch, classes), labels (batch,) and ids (batch,).
 
-        Keeps no autograd graph and does not wait for the device.
+        Only `feature_norm` needs features (batch, width), the input of the last layer. Keeps no
+        autograd graph and does not wait for the device.
         """
         self._refuse_if_done("update")
         logits, labels, ids = as_batch(logits, labels, ids, self._description.classes)
         self._check_values(logits, labels, ids)
-        self._waiting.append((logits.clone(), labels.clone(), ids.clone()))
+        norms = [as_norms(features, len(logits))] if "feature_norm" in self._signals else []
+        self._waiting.append((logits.clone(), labels.clone(), ids.clone(), *norms))
         if sum(len(batch[0]) for batch in self._waiting) * logits.shape[1] >= _ENOUGH:
             self._compute()
 
@@ -108,7 +111,7 @@ class Recorder:
         """Compute the signals of several batches at once: small ones are all about the calls."""
         if not self._waiting:
             return
-        logits, labels, ids = (torch.cat(each) for each in zip(*self._waiting, strict=True))
+        logits, labels, ids, *norms = (torch.cat(each) for each in zip(*self._waiting, strict=True))
         self._waiting = []
         finite = logits.isfinite().all(1)
         known = labels.clamp(0, self._description.classes - 1)  # a bad index would end the device
@@ -117,6 +120,9 @@ class Recorder:
         if "kl_step" in self._signals:
             now = outputs.probabilities
             rows["kl_step"] = self._kl_step(now, ids.to(logits.device), finite)
+        if norms:
+            rows["feature_norm"] = norms[0].to(logits.device)
+            finite &= rows["feature_norm"].isfinite()
         self._batches.append({"id": ids, "label": labels, "finite": finite, **rows})
 
     def end_epoch(self) -> None:
@@ -245,7 +251,7 @@ class Recorder:
 
 
 def _check_signals(signals: tuple[str, ...], writers: int) -> None:
-    known = (*SIGNALS, "kl_step")
+    known = (*SIGNALS, *ON_REQUEST)
     for name in signals:
         if name not in known:
             raise InputError(f"there is no signal {name!r}; known are {', '.join(known)}")

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import softplus
 
-__all__ = ["DEFAULT", "SIGNALS", "Outputs", "kl_step"]
+__all__ = ["DEFAULT", "ON_REQUEST", "SIGNALS", "Outputs", "kl_step"]
 
 _LARGEST = torch.finfo(torch.float32).max
 
@@ -101,3 +101,4 @@ SIGNALS: dict[str, Callable[[Outputs], Tensor]] = {
     f.__name__: f for f in (loss, margin, rival, entropy, error_norm)
 }
 DEFAULT = tuple(SIGNALS)
+ON_REQUEST = ("kl_step", "feature_norm")  # they need more than the logits

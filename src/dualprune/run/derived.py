@@ -41,9 +41,21 @@ def prob_margin(loss: Array, margin: Array) -> Array:
     return difference
 
 
+def grand_norm(error_norm: Array, feature_norm: Array) -> Array:
+    """Length of the loss's gradient in the last layer's weights and biases, in closed form.
+
+    That gradient is the outer product of p - onehot(label) and the features, and the former alone.
+
+    >>> grand_norm(np.array([0.5]), np.array([3.0])).round(3).tolist()
+    [1.581]
+    """
+    return np.multiply(error_norm, np.hypot(1.0, feature_norm), dtype=np.float64)
+
+
 DERIVED: dict[str, tuple[Callable[..., Array], tuple[str, ...]]] = {
     "target_prob": (target_prob, ("loss",)),
     "correct": (correct, ("margin",)),
     "prediction": (prediction, ("label", "margin", "rival")),
     "prob_margin": (prob_margin, ("loss", "margin")),
+    "grand_norm": (grand_norm, ("error_norm", "feature_norm")),
 }

@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 from dualprune.arrays import Array
 from dualprune.errors import DamagedError
 
-__all__ = ["CHUNK", "Part", "encode"]
+__all__ = ["CHUNK", "Part", "bit_sum", "encode"]
 
 CHUNK = 2**17
 
@@ -51,14 +51,14 @@ def encode(columns: Mapping[str, Array], facts: Mapping[str, Any]) -> tuple[memo
         for start, stop in groups:
             writer.write_table(table.slice(start, stop - start), row_group_size=CHUNK)
         spans = [[int(ids[start]), int(ids[stop - 1])] for start, stop in groups]
-        sums = {n: [_sum(v[start:stop]) for start, stop in groups] for n, v in exact.items()}
+        sums = {n: [bit_sum(v[start:stop]) for start, stop in groups] for n, v in exact.items()}
         content = {**facts, "spans": spans, "sums": sums}
         writer.add_key_value_metadata({"dualprune": json.dumps(content)})
     data = memoryview(sink.getvalue())
     return data, _digest(bytes(data[-8 - _footer_size(data[-8:]) : -8]))
 
 
-def _sum(values: Array) -> int:
+def bit_sum(values: Array) -> int:
     """Add up the bits of all values, eight bytes at a time, modulo 2**64."""
     octets = values.view(np.uint8)
     whole = len(octets) // 8 * 8
@@ -141,7 +141,10 @@ class Part:
             raise DamagedError(f"{self.path} is damaged: {error}") from error
         columns = [table.column(name).to_numpy() for name in names]
         for name, values in zip(names, columns, strict=True):
-            if len(values) != group.rows or _sum(values) != self.facts["sums"][name][group.index]:
+            if (
+                len(values) != group.rows
+                or bit_sum(values) != self.facts["sums"][name][group.index]
+            ):
                 raise DamagedError(f"{self.path} is damaged: {name} is not what was written")
         return columns
 

@@ -15,6 +15,7 @@ from dualprune.arrays import Array
 from dualprune.errors import DamagedError, InputError, MissingError
 from dualprune.run.attempts import Description, Epoch, find_epochs, finished, refuse_holes
 from dualprune.run.derived import DERIVED
+from dualprune.run.features import epochs_with_features, read_features
 from dualprune.run.part import CHUNK, Part
 
 __all__ = ["Block", "Run"]
@@ -60,6 +61,8 @@ class Run:
     def __getitem__(self, name: str) -> Array:
         if name == "labels":
             return self._labels()
+        if name == "features":
+            return self.features()
         self._recorded([name])
         whole: Array | None = None
         for ids, block in self.map(lambda **block: block, [name]):
@@ -68,8 +71,16 @@ class Run:
             whole[:, ids.start : ids.stop] = block[name]
         return whole if whole is not None else np.empty((0, self.samples))
 
+    def features(self, epochs: int | None = None) -> Array:
+        """Give what the last layer saw after the newest of the first `epochs` that has it."""
+        last = self.first_epochs(epochs)
+        usable = [epoch for epoch in epochs_with_features(self.path) if epoch <= last]
+        return read_features(self.path, usable[-1] if usable else last, self.samples)
+
     def has(self, name: str) -> bool:
-        """Whether `name` is a signal of this run, recorded or derived."""
+        """Whether `name` is in this run: a signal, recorded or derived, labels or features."""
+        if name in ("labels", "features"):
+            return name == "labels" or bool(epochs_with_features(self.path))
         needed = DERIVED[name][1] if name in DERIVED else (name,)
         return all(each in ("label", *self.description.signals) for each in needed)
 

@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -18,13 +18,12 @@ from dualprune.record import Recorder
 from dualprune.record.processes import processes
 from dualprune.train.batches import Batches, augment
 from dualprune.train.checkpoint import restore, store
+from dualprune.train.evaluate import accuracy, last_features, see_clean
 from dualprune.train.order import batches_of_epoch, stream
 from dualprune.train.place import is_first
 from dualprune.train.recipe import Recipe
 
 __all__ = ["Plan", "Progress", "Tell", "Watch", "fit", "silent"]
-
-_EVALUATION_BATCH = 512
 
 
 @dataclass(frozen=True)
@@ -75,6 +74,7 @@ def fit(
     test: Batches | None = None,
     recorder: Callable[[int], Recorder] | None = None,
     clean: bool = False,
+    after: Callable[[int], None] = lambda epoch: None,  # noqa: ARG005
     tell: Tell,
 ) -> list[Progress]:
     """Train, or go on with the checkpoint in `folder` if its settings are the same.
@@ -85,6 +85,8 @@ def fit(
         Makes the Recorder that starts at a given epoch.
     clean
         Record in an extra evaluation pass after every epoch instead of the training pass.
+    after
+        Called when an epoch is recorded, before it counts as done.
     """
     model = model.to(data.device, memory_format=torch.channels_last)  # type: ignore[call-overload] # torch's stub forgets it
     optimizer = _optimizer(model, plan.recipe)
@@ -100,10 +102,11 @@ def fit(
             loss = _train(trained, data, plan, optimizer, epoch, None if clean else recording)
             if recording is not None:
                 if clean:
-                    _see_clean(model, data, recording)
+                    see_clean(model, data, recording)
                 recording.end_epoch()
+            after(epoch)
             seconds = time.perf_counter() - started
-            right = None if test is None else _accuracy(model, test)
+            right = None if test is None else accuracy(model, test)
             history.append(Progress(epoch, plan.epochs, loss, right, seconds))
             _store(folder, model, optimizer, settings, history)
             if is_first():
@@ -139,7 +142,7 @@ def _train(
         optimizer.step()
         total += loss.detach() * len(ids)
         if recording is not None:
-            recording.update(logits, labels, ids)
+            recording.update(logits, labels, ids, last_features(model))
     return total.item() / sum(map(len, batches))
 
 
@@ -157,29 +160,6 @@ def _store(
         rows = [asdict(row) for row in history]
         state = {"epoch": len(history), "settings": settings, "history": rows}
         store(folder, model, optimizer, state)
-
-
-def _accuracy(model: nn.Module, data: Batches) -> float:
-    """Share of images whose label has the highest logit."""
-    right = torch.zeros((), device=data.device)
-    for ids, logits in _predictions(model, data, torch.arange(len(data))):
-        right += (logits.argmax(1) == data.labels[ids]).sum()
-    return right.item() / len(data)
-
-
-def _see_clean(model: nn.Module, data: Batches, recording: Recorder) -> None:
-    """Record every sample in evaluation mode, without augmentation; each process its share."""
-    rank, world = processes()
-    for ids, logits in _predictions(model, data, torch.arange(rank, len(data), world)):
-        recording.update(logits, data.labels[ids], ids)
-
-
-@torch.no_grad()
-def _predictions(model: nn.Module, data: Batches, ids: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
-    model.eval()
-    order = [ids[i : i + _EVALUATION_BATCH] for i in range(0, len(ids), _EVALUATION_BATCH)]
-    for part, raw in zip(order, data.raw(order), strict=True):
-        yield part.to(data.device), model(data.normalised(raw))
 
 
 def _optimizer(model: nn.Module, recipe: Recipe) -> SGD:

@@ -1,11 +1,9 @@
 """Recipe: how to train, and how to prune after it."""
 
-import tomllib
 from dataclasses import dataclass, field
-from importlib.resources import files
-from typing import Any
 
 from dualprune.errors import InputError
+from dualprune.files import read_rows
 
 __all__ = ["Recipe", "find_recipe", "recipes"]
 
@@ -59,10 +57,7 @@ class Recipe:
 
 def recipes() -> dict[str, Recipe]:
     """All recipes, by name."""
-    text = files("dualprune.train").joinpath("recipes.toml").read_text("utf-8")
-    rows: dict[str, dict[str, Any]] = {}
-    for name, row in tomllib.loads(text).items():
-        rows[name] = rows.get(row.pop("like", ""), {}) | row
+    rows = read_rows("dualprune.train", "recipes.toml")
     return {name: Recipe(name=name, **row) for name, row in rows.items()}
 
 

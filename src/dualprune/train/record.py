@@ -10,7 +10,9 @@ from dualprune.files import read_json
 from dualprune.record import Recorder
 from dualprune.record.signals import DEFAULT
 from dualprune.run import Run
+from dualprune.run.features import epochs_with_features, write_features
 from dualprune.run.names import write_names
+from dualprune.train.evaluate import features_of
 from dualprune.train.loop import Plan, Tell, fit, silent
 from dualprune.train.order import steps_per_epoch
 from dualprune.train.place import is_first
@@ -27,6 +29,7 @@ def record(
     seed: int = 0,
     signals: Sequence[str] = DEFAULT,
     clean: bool = False,
+    features: Sequence[int] = (),
     tell: Tell = silent(""),  # noqa: B008 - it has no state
 ) -> Run:
     """Record the first epochs of a training on all samples; goes on where it was interrupted.
@@ -40,6 +43,8 @@ def record(
         shorter.
     clean
         Record in an evaluation pass after every epoch, not in the training pass.
+    features
+        Epochs after which penultimate features are written too.
     """
     recipe, images = setup.recipe, setup.images
     epochs = recipe.record if epochs is None else epochs
@@ -62,12 +67,16 @@ def record(
             notes=f"{setup.model_name}, recipe {recipe.name}, seed {seed}",
         )
 
+    def after(epoch: int) -> None:
+        if epoch in features and is_first():
+            write_features(out, epoch, features_of(model, setup.data))
+
     settings = setup.settings(
         seed=seed, schedule=max(recipe.epochs, epochs), signals=list(signals), clean=clean
     )
-    test = None if len(setup.held_out) else setup.test
+    test, model = None if len(setup.held_out) else setup.test, setup.fresh_model(seed)
     fit(
-        setup.fresh_model(seed),
+        model,
         setup.data,
         plan,
         folder=out / "checkpoint",
@@ -75,8 +84,11 @@ def record(
         test=test,
         recorder=recorder,
         clean=clean,
+        after=after,
         tell=tell,
     )
+    if epochs in features and epochs not in epochs_with_features(out):
+        after(epochs)  # they were not asked for when it was recorded
     if is_first():
         write_names(out, images.names, images.source)
     return Run(out)

@@ -6,12 +6,16 @@ __all__ = ["Classifier", "convolution"]
 
 
 class Classifier(nn.Module):
-    """Features of shape (batch, width) from a body, logits from a linear head."""
+    """Features of shape (batch, width) from a body, logits from a linear head.
+
+    `seen` are the features of the last batch.
+    """
 
     def __init__(self, body: nn.Module, width: int, classes: int) -> None:
         super().__init__()
         self.body = body
         self.head = nn.Linear(width, classes)
+        self.seen: Tensor | None = None
 
     def features(self, images: Tensor) -> Tensor:
         """Penultimate features, mean over all positions."""
@@ -19,7 +23,9 @@ class Classifier(nn.Module):
         return positions.mean((2, 3))
 
     def forward(self, images: Tensor) -> Tensor:
-        logits: Tensor = self.head(self.features(images))
+        features = self.features(images)
+        self.seen = features.detach()
+        logits: Tensor = self.head(features)
         return logits
 
 

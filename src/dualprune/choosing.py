@@ -1,0 +1,110 @@
+"""From the name of a method to what must be recorded for it, and to what it keeps."""
+
+from collections.abc import Sequence
+from itertools import product
+from pathlib import Path
+
+from dualprune.arrays import inputs, knobs
+from dualprune.coreset import Coreset
+from dualprune.errors import InputError
+from dualprune.method import score_runs, select_from
+from dualprune.named import find_method, needs
+from dualprune.record.signals import DEFAULT, ON_REQUEST
+from dualprune.run import Run
+from dualprune.run.derived import DERIVED
+from dualprune.score import SCORES
+from dualprune.train import Setup, Watch, record
+
+__all__ = ["choose", "record_for", "signals_for"]
+
+_APART = 1000  # between the seeds of recordings that are averaged
+
+
+def record_for(
+    setup: Setup,
+    home: Path,
+    methods: Sequence[str],
+    *,
+    pruned: Sequence[float],
+    epochs: int,
+    seed: int,
+    watch: Watch,
+) -> list[Run]:
+    """Record what these methods need to prune these shares: one run, or several to average over."""
+    _refuse_too_few_epochs(methods, epochs, pruned)
+    count = max(find_method(name, 0.0).runs for name in methods)
+    return [
+        record(
+            setup,
+            home / ("run" if number == 0 else f"run-{number + 1}"),
+            epochs=epochs,
+            seed=seed + _APART * number,
+            signals=signals_for(methods),
+            features=_features_for(methods, epochs, pruned),
+            tell=watch("recording" if count == 1 else f"recording {number + 1} of {count}"),
+        )
+        for number in range(count)
+    ]
+
+
+def choose(
+    name: str, runs: Sequence[Run], *, k: int, seed: int, c_d: float, epochs: int
+) -> Coreset:
+    """Select `k` samples with a method such as ``dual+beta`` or ``ccs``.
+
+    Uses the first `epochs` of the runs unless the method has a number of its own; it takes as many
+    of the runs as it averages over.
+    """
+    method = find_method(name, 1 - k / runs[0].samples)
+    runs, epochs = runs[: method.runs], method.epochs or epochs
+    scored = None
+    if method.score is not None:
+        scored = score_runs(method.score, runs, epochs=epochs, given=method.score_knobs)
+    given = {"c_d": c_d} if method.selector == "beta" else {}
+    return select_from(
+        method.selector,
+        runs,
+        scored,
+        k=k,
+        seed=seed,
+        epochs=epochs,
+        features=method.features,
+        given=given | dict(method.select_knobs),
+    )
+
+
+def signals_for(methods: Sequence[str]) -> list[str]:
+    """Give the default signals and what else these methods read.
+
+    >>> signals_for(["dual+beta", "tdds"])
+    ['loss', 'margin', 'rival', 'entropy', 'error_norm', 'kl_step']
+    """
+    stored = [each for n in needs(methods) for each in DERIVED.get(n, (None, (n,)))[1]]
+    return [*DEFAULT, *(name for name in ON_REQUEST if name in stored)]
+
+
+def _features_for(methods: Sequence[str], epochs: int, pruned: Sequence[float]) -> list[int]:
+    """After which epochs these methods need features, when these shares are pruned.
+
+    >>> _features_for(["dual+beta"], 30, [0.5])
+    []
+    """
+    found = [find_method(name, share) for name in methods for share in pruned]
+    with_features = [
+        method for method in found if any("features" in inputs(fn) for fn in method.functions)
+    ]
+    return sorted({method.features or method.epochs or epochs for method in with_features})
+
+
+def _refuse_too_few_epochs(methods: Sequence[str], epochs: int, pruned: Sequence[float]) -> None:
+    """Say now what scoring would say after the training."""
+    for name, share in product(methods, pruned):
+        method = find_method(name, share)
+        used = method.epochs or epochs
+        if used > epochs:
+            raise InputError(f"{name} needs {used} epochs, and {epochs} are recorded; record more")
+        if method.score is None or "window" not in knobs(SCORES[method.score]):
+            continue
+        window = method.score_knobs.get("window", knobs(SCORES[method.score])["window"].default)
+        if used < window:
+            raise InputError(f"{name} needs at least {window} epochs, got {used}; record more")

@@ -1,0 +1,98 @@
+"""Check what a training loop and a checkpoint hand over."""
+
+import warnings
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dualprune.arrays import Array
+from dualprune.errors import InputError
+
+__all__ = ["as_batch", "check_epoch", "check_samples", "exact", "restored"]
+
+
+def as_batch(ids: ArrayLike, losses: ArrayLike, samples: int) -> tuple[Array, Array]:
+    """Give int64 ids and float64 losses, NaN where a loss is not finite, or say what is wrong.
+
+    >>> as_batch([2, 0], [0.5, 1.0], samples=3)
+    (array([2, 0]), array([0.5, 1. ]))
+    """
+    where, values = _array("ids", ids, "iu"), _array("losses", losses, "fiu")
+    if where.ndim != 1 or values.shape != where.shape:
+        raise InputError(
+            f"ids have shape {where.shape}, losses {values.shape}; each id needs its own loss, "
+            "such as that of a criterion with reduction='none'"
+        )
+    _check_ids(where, samples)
+    where, values = where.astype(np.int64), values.astype(np.float64)
+    lost = ~np.isfinite(values)
+    if lost.any():
+        warnings.warn(
+            f"{lost.sum()} losses are not finite, the first is that of id {where[lost][0]}; what "
+            "was known of these samples is forgotten, so that they are trained on",
+            RuntimeWarning,
+            stacklevel=3,
+        )
+    return where, np.where(lost, np.nan, values)
+
+
+def _array(name: str, values: ArrayLike, kinds: str) -> Array:
+    try:
+        array: Array = np.asarray(values)
+    except (RuntimeError, TypeError, ValueError) as error:  # a tensor with a gradient, on a GPU
+        raise InputError(f"{name} must be an array of numbers on the host: {error}") from error
+    if array.size and array.dtype.kind not in kinds:
+        wanted = "integers, the positions of the samples" if name == "ids" else "real numbers"
+        raise InputError(f"{name} must be {wanted}; got {array.dtype}")
+    return array
+
+
+def _check_ids(ids: Array, samples: int) -> None:
+    wrong = ids[(ids < 0) | (ids >= samples)]
+    if len(wrong):
+        raise InputError(
+            f"id {wrong[0]} is outside 0 to {samples - 1}; an id is the position in the dataset"
+        )
+    ordered = np.sort(ids)
+    twice = ordered[1:][ordered[1:] == ordered[:-1]]
+    if len(twice):
+        raise InputError(
+            f"id {twice[0]} occurs more than once among the {len(ids)} ids of one call; observe "
+            "each of its losses in a call of its own, or only one of them"
+        )
+
+
+def check_samples(samples: int) -> None:
+    """Refuse an empty dataset."""
+    if samples < 1:
+        raise InputError(f"there must be at least 1 sample, got {samples}")
+
+
+def check_epoch(epoch: int) -> None:
+    """Refuse an epoch before the first."""
+    if epoch < 1:
+        raise InputError(f"epochs are counted from 1, got {epoch}")
+
+
+def exact(share: float) -> Fraction:
+    """Give the decimal that was written: a tenth is not the binary fraction closest to it.
+
+    >>> int((1 - 0.9) * 10), int((1 - exact(0.9)) * 10)
+    (0, 1)
+    """
+    return Fraction(repr(float(share)))
+
+
+def restored(state: Mapping[str, Any], now: Mapping[str, Array]) -> dict[str, Array]:
+    """Give copies of the arrays of a state, if it has the same names and shapes as the one now."""
+    given = {name: np.shape(array) for name, array in state.items()}
+    wanted = {name: array.shape for name, array in now.items()}
+    if given != wanted:
+        raise InputError(
+            f"the state holds {given}, this needs {wanted}; restore what state() gave for the same "
+            "method and the same number of samples"
+        )
+    return {name: np.array(state[name], array.dtype) for name, array in now.items()}

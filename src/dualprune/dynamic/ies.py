@@ -1,0 +1,100 @@
+r"""IES: leave out the samples whose loss no longer changes its pace.
+
+.. math::
+
+    D_{it} = \ell_{it} - 2 \ell_{i,t-1} + \ell_{i,t-2}, \qquad
+    A_{it} = \tfrac{1}{3} (|D_{it}| + |D_{i,t-1}| + |D_{i,t-2}|)
+
+A sample is mastered when :math:`A_{it}` is below the threshold and it has at least four second
+differences, so after its sixth loss at the earliest. It is then only looked at, which goes on with
+its losses, and is trained on again when the criterion fails.
+"""
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dualprune.arrays import Array
+from dualprune.dynamic.edges import as_batch, check_epoch, check_samples, restored
+from dualprune.dynamic.plan import Plan
+from dualprune.errors import InputError
+
+__all__ = ["IES"]
+
+_ENOUGH = 6  # losses, for four second differences
+
+
+class IES:
+    """Train on what is not mastered yet, all samples with weight 1; look at the rest.
+
+    Time is counted in observations of a sample: an epoch that did not see it leaves no trace, and
+    each loss is one step, so observe each sample once per epoch. A loss that is not finite starts
+    the sample anew. When nothing is mastered all are trained on; when everything is, none.
+
+    Parameters
+    ----------
+    samples
+        Size of the dataset.
+    threshold
+        Below which mean of three second differences a sample is mastered. Published: 1e-3 for
+        CIFAR-10, 2e-3 for CIFAR-100; from 1e-1 to 1e-5 elsewhere.
+
+    Examples
+    --------
+    The first loss falls steadily and the second one jumps.
+
+    >>> method = IES(2)
+    >>> for steady, jumpy in zip((6, 5, 4, 3, 2, 1), (6, 5, 6, 5, 6, 5)):
+    ...     method.observe([0, 1], [steady, jumpy])
+    >>> plan = method.plan(7)
+    >>> plan.train.tolist(), plan.look.tolist()
+    ([1], [0])
+
+    References
+    ----------
+    Yuan et al., 2025. Instance-dependent Early Stopping. arXiv:2502.07547
+    """
+
+    def __init__(self, samples: int, *, threshold: float = 1e-3) -> None:
+        check_samples(samples)
+        if not threshold > 0:
+            raise InputError(f"threshold must be positive, got {threshold}")
+        self._threshold = threshold
+        self._losses = np.full((2, samples), np.nan)
+        self._changes = np.full((3, samples), np.nan)
+        self._seen = np.zeros(samples, np.int64)
+
+    def plan(self, epoch: int) -> Plan:
+        """Say what to train on and what to look at, from what was observed so far."""
+        check_epoch(epoch)
+        mastered = (self._seen >= _ENOUGH) & (self._changes.mean(axis=0) < self._threshold)
+        train = np.flatnonzero(~mastered)
+        return Plan(train, np.ones(len(train)), np.flatnonzero(mastered))
+
+    def observe(self, ids: ArrayLike, losses: ArrayLike) -> None:
+        """Take the losses of one batch, of samples trained on or looked at."""
+        where, values = as_batch(ids, losses, len(self._seen))
+        before, last = self._losses[:, where]
+        change = np.abs(values - 2 * last + before)
+        self._changes[:, where] = np.stack([*self._changes[1:, where], change])
+        self._losses[:, where] = np.stack([last, values])
+        self._seen[where] = np.where(np.isnan(values), 0, self._seen[where] + 1)
+
+    def state(self) -> dict[str, Array]:
+        """Give what a checkpoint has to carry.
+
+        Two losses, three second differences and the number of losses of each sample.
+        """
+        return {
+            "losses": self._losses.copy(),
+            "changes": self._changes.copy(),
+            "seen": self._seen.copy(),
+        }
+
+    def restore(self, state: Mapping[str, Array]) -> None:
+        """Go on from a `state`."""
+        arrays = restored(state, self.state())
+        self._losses, self._changes, self._seen = (
+            arrays[name] for name in ("losses", "changes", "seen")
+        )

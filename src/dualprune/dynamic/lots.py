@@ -1,0 +1,26 @@
+"""One random number per sample and epoch, as a pure function of (seed, epoch, id)."""
+
+import numpy as np
+
+from dualprune.arrays import Array
+from dualprune.errors import InputError
+from dualprune.select.keys import uniform
+
+__all__ = ["check_seed", "lots"]
+
+
+def lots(seed: int, epoch: int, samples: int) -> Array:
+    """Give each id a number strictly between 0 and 1, independent of those of other epochs.
+
+    >>> few, many = lots(7, 3, 10), lots(7, 3, 1000)
+    >>> bool((few == many[:10]).all())
+    True
+    """
+    words = np.random.SeedSequence(seed, spawn_key=(epoch,)).generate_state(1, np.uint64)
+    return uniform(int(words[0]), 0, samples)
+
+
+def check_seed(seed: int) -> None:
+    """Refuse a seed that no other part of the package would take."""
+    if not 0 <= seed < 2**64:
+        raise InputError(f"seed must be from 0 to 2**64 - 1, got {seed}")

@@ -1,0 +1,25 @@
+"""What to do with the samples in one epoch."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dualprune.arrays import Array
+
+__all__ = ["NOTHING", "Plan"]
+
+NOTHING = np.empty(0, np.int64)
+"""No ids."""
+NOTHING.flags.writeable = False
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Which samples to train on in one epoch, how much each counts, and which only to look at."""
+
+    train: Array
+    """Ids to train on, sorted int64."""
+    weights: Array
+    """One float64 per entry of `train`; multiplies its loss before the mean over the batch."""
+    look: Array
+    """Ids to forward without a gradient, sorted int64, so that their losses are still observed."""

@@ -1,0 +1,56 @@
+"""features/EPOCH.parquet: what the last layer saw of every sample after that epoch."""
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from dualprune.arrays import Array
+from dualprune.errors import DamagedError, InputError, MissingError
+from dualprune.files import make_folder, write
+from dualprune.run.part import bit_sum
+
+__all__ = ["epochs_with_features", "read_features", "write_features"]
+
+
+def write_features(root: Path, epoch: int, features: Array) -> None:
+    """Write float32 features of shape (samples, width), one row per id."""
+    if features.ndim != 2 or not np.isfinite(features).all():
+        raise InputError(f"features must be finite and (samples, width), got {features.shape}")
+    exact = np.ascontiguousarray(features, "<f4")
+    rows = pa.FixedSizeListArray.from_arrays(pa.array(exact.reshape(-1)), exact.shape[1])
+    table = pa.table({"id": np.arange(len(exact)), "features": rows})
+    table = table.replace_schema_metadata({"sum": str(bit_sum(exact.reshape(-1)))})
+    sink = pa.BufferOutputStream()
+    pq.write_table(table, sink, compression="none", use_dictionary=False, write_page_checksum=True)
+    make_folder(root / "features")
+    write(_path(root, epoch), memoryview(sink.getvalue()))
+
+
+def epochs_with_features(root: Path) -> list[int]:
+    """After which epochs features were written."""
+    return sorted(int(path.stem) for path in (root / "features").glob("*.parquet"))
+
+
+def read_features(root: Path, epoch: int, samples: int) -> Array:
+    """Read back what `write_features` wrote."""
+    if epoch not in (known := epochs_with_features(root)):
+        raise MissingError(
+            f"{root} has no features of epoch {epoch}; "
+            + (f"it has those of {known}" if known else "record with --features")
+        )
+    path = _path(root, epoch)
+    try:
+        table = pq.read_table(path, page_checksum_verification=True)
+        flat: Array = table.column("features").combine_chunks().flatten().to_numpy()
+    except (pa.ArrowException, OSError, KeyError) as error:
+        raise DamagedError(f"{path} is damaged: {error}") from error
+    stated = (table.schema.metadata or {}).get(b"sum", b"")
+    if table.num_rows != samples or str(bit_sum(flat)).encode() != stated:
+        raise DamagedError(f"{path} is damaged: its features are not what was written")
+    return flat.reshape(samples, -1)
+
+
+def _path(root: Path, epoch: int) -> Path:
+    return root / "features" / f"{epoch:06d}.parquet"

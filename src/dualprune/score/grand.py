@@ -1,0 +1,43 @@
+r"""GraNd: how long the gradient of the loss is, here that of the last layer.
+
+.. math:: s_i = \lVert p_i - \mathrm{onehot}(y_i) \rVert_2 \sqrt{1 + \lVert h_i \rVert_2^2}
+
+where h are the features that the last layer reads; the 1 is the part of its bias.
+"""
+
+from dualprune.arrays import Array
+from dualprune.score.el2n import Over, el2n
+
+__all__ = ["grand"]
+
+
+def grand(grand_norm: Array, *, over: Over = "last") -> Array:
+    """Keep what would change the last layer most.
+
+    The published score is the norm over all parameters; this is that of the weights and the bias
+    of the last layer, in closed form. Do not use it at initialisation: the published result for
+    epoch 0 came from a restored checkpoint and does not reproduce (Kirsch). After some epochs of
+    training it ranks well.
+
+    Parameters
+    ----------
+    grand_norm
+        Length of the last layer's gradient, shape (epochs, samples).
+    over
+        The last of these epochs, or the mean or the sum of all of them. A sum over a sample that
+        some epochs missed is scaled up to all of them.
+
+    Examples
+    --------
+    >>> norms = np.array([[0.4, 2.8], [0.2, 2.0]])
+    >>> grand(norms).tolist(), grand(norms, over="mean").round(3).tolist()
+    ([0.2, 2.0], [0.3, 2.4])
+
+    References
+    ----------
+    Paul et al., 2021. Deep Learning on a Data Diet. arXiv:2107.07075
+
+    Kirsch, 2023. Does 'Deep Learning on a Data Diet' reproduce? Overall yes, but GraNd at
+    Initialization does not. arXiv:2303.14753
+    """
+    return el2n(grand_norm, over=over)

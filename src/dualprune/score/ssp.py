@@ -1,0 +1,166 @@
+r"""SSP: how far a sample is from the nearest prototype.
+
+.. math:: s_i = 1 - \max_c \cos(h_i, m_c)
+
+where the prototypes m are the centroids of a k-means of the features h. A cosine sees directions
+only, and so does the k-means: every sample has length 1, is given to the most similar centroid, and
+a centroid is the direction of the sum of its samples.
+"""
+
+from collections.abc import Iterator
+from typing import Literal
+
+import numpy as np
+
+from dualprune.arrays import Array, check_choice
+from dualprune.errors import InputError
+
+__all__ = ["centroids", "ssp"]
+
+Prototypes = Literal["kmeans", "class"]
+
+_BLOCK = 4096  # samples at a time
+_ROUNDS = 100
+_SETTLED = 1000  # k-means ends when less than one sample in so many changes its centroid
+_CANDIDATES = 50  # per cluster: enough to start from, and few for many clusters
+
+
+def ssp(
+    features: Array,
+    labels: Array | None = None,
+    *,
+    prototypes: Prototypes = "kmeans",
+    clusters: int | None = None,
+) -> Array:
+    """Keep what is unlike the typical samples.
+
+    Published with features of a self-supervised model; features of any model will do. Meant for
+    plenty of data: of little data, the samples near the prototypes are the better ones.
+
+    Parameters
+    ----------
+    features
+        Shape (samples, numbers). A sample of only zeros has no direction and scores 1.
+    labels
+        Shape (samples,); needed for class prototypes, or to count the classes.
+    prototypes
+        Centroids of a k-means, or (class) the mean of each class; then the score is the Euclidean
+        distance to the mean of the sample's own class.
+    clusters
+        How many centroids; as many as classes if not given.
+
+    Examples
+    --------
+    >>> features = np.array([[1.0, 0.0], [2.0, 0.0], [0.0, 1.0], [0.0, 3.0], [-1.0, 0.0]])
+    >>> ssp(features[:4], clusters=2).round(3).tolist()
+    [0.0, 0.0, 0.0, 0.0]
+    >>> ssp(features, np.array([0, 0, 1, 1, 1]), prototypes="class").round(3).tolist()
+    [0.5, 0.5, 0.471, 1.700, 1.491]
+
+    References
+    ----------
+    Sorscher et al., 2022. Beyond neural scaling laws: beating power law scaling via data pruning.
+    arXiv:2206.14486
+    """
+    check_choice("prototypes", prototypes, Prototypes)
+    _check(features, labels)
+    if prototypes == "class":
+        if clusters is not None:
+            raise InputError(f"class prototypes are one per class; leave out clusters={clusters}")
+        return _from_class_means(features, _given(labels))
+    if clusters is None:
+        clusters = len(np.unique(_given(labels)))
+    found = centroids(features, clusters)
+    similar = [(unit @ found.T).max(1) for unit in _directions(features)]
+    return np.maximum(1 - np.concatenate(similar), 0.0)
+
+
+def _check(features: Array, labels: Array | None) -> None:
+    if np.ndim(features) != 2 or not len(features):
+        raise InputError(f"features have shape (samples, numbers), got {np.shape(features)}")
+    if labels is not None and np.shape(labels) != (len(features),):
+        raise InputError(
+            f"labels have shape {np.shape(labels)}; {len(features)} samples with features need "
+            "one each"
+        )
+    with np.errstate(invalid="ignore", over="ignore"):
+        wrong = np.flatnonzero(~np.isfinite(features.sum(1, dtype=np.float64)))
+    if len(wrong):
+        raise InputError(
+            f"features must be finite; those of {len(wrong)} of {len(features)} samples are not, "
+            f"first sample {wrong[0]}; record the features of all samples again"
+        )
+
+
+def _given(labels: Array | None) -> Array:
+    if labels is None:
+        raise InputError("ssp needs the labels, or prototypes='kmeans' and a number of clusters")
+    return labels
+
+
+def _from_class_means(features: Array, labels: Array) -> Array:
+    distances = np.empty(len(features))
+    for label in np.unique(labels):
+        members = np.flatnonzero(labels == label)
+        own = features[members].astype(np.float64)
+        distances[members] = np.linalg.norm(own - own.mean(0), axis=1)
+    return distances
+
+
+def centroids(features: Array, clusters: int) -> Array:
+    """Give the centroids of a k-means of directions, shape (clusters, numbers), each of length 1.
+
+    The same for the same features: its random start is drawn from a generator of its own. A
+    centroid that no sample is nearest to stays where it is.
+
+    >>> centroids(np.array([[1.0, 1.0], [2.0, 2.0]]), 1).round(3).tolist()
+    [[0.707, 0.707]]
+    """
+    if not 1 <= clusters <= len(features):
+        raise InputError(
+            f"clusters must be from 1 to {len(features)}, the number of samples; got {clusters}"
+        )
+    found, before = _start(features, clusters), np.full(len(features), -1)
+    for _ in range(_ROUNDS):
+        nearest, sums = _assigned(features, found)
+        lengths = np.linalg.norm(sums, axis=1, keepdims=True)
+        found = np.divide(sums, lengths, out=found, where=lengths > 0)
+        if (nearest != before).sum() * _SETTLED < len(features):
+            break
+        before = nearest
+    return found
+
+
+def _assigned(features: Array, found: Array) -> tuple[Array, Array]:
+    """Give the nearest centroid of each sample, and the sum of the samples of each centroid."""
+    nearest, sums = [], np.zeros_like(found)
+    for unit in _directions(features):
+        nearest.append((unit @ found.T).argmax(1))
+        sums += np.eye(len(found))[nearest[-1]].T @ unit
+    return np.concatenate(nearest), sums
+
+
+def _start(features: Array, clusters: int) -> Array:
+    """Greedy k-means++: far samples are likely, and the best of a few draws becomes a centroid."""
+    generator = np.random.Generator(np.random.Philox(key=0))
+    some = min(len(features), _CANDIDATES * clusters)
+    some = np.sort(generator.choice(len(features), some, replace=False))
+    points = np.concatenate(list(_directions(features[some])))
+    chosen, far = [int(generator.integers(len(points)))], np.full(len(points), np.inf)
+    far = np.maximum(1 - points @ points[chosen[0]], 0.0)
+    while len(chosen) < clusters:
+        reach = np.cumsum(far)
+        draws = np.searchsorted(reach, generator.random(2 + clusters.bit_length()) * reach[-1])
+        left = np.minimum(far[:, None], np.maximum(1 - points @ points[draws].T, 0.0))
+        best = left.sum(0).argmin()
+        chosen.append(int(draws[best]))
+        far = left[:, best]
+    return points[chosen]
+
+
+def _directions(features: Array) -> Iterator[Array]:
+    """Blocks of samples in float64, each sample divided by its length unless that is zero."""
+    for start in range(0, len(features), _BLOCK):
+        block = features[start : start + _BLOCK].astype(np.float64)
+        lengths = np.linalg.norm(block, axis=1, keepdims=True)
+        yield np.divide(block, lengths, out=block, where=lengths > 0)

@@ -1,0 +1,87 @@
+r"""Moderate: neither the most typical samples of a class nor the outliers.
+
+.. math:: d_i = \lVert h_i - m_{y_i} \rVert_2
+
+where h are the features and m the centre of each class. All samples, whatever their class, are
+sorted by d, and the middle k are kept: the ranks from :math:`\lceil (N - k) / 2 \rceil`, counted
+from 0. As many are dropped at either end, or one more of the nearest if N - k is odd.
+"""
+
+from typing import Literal
+
+import numpy as np
+
+from dualprune.arrays import Array, check_choice
+from dualprune.errors import InputError
+from dualprune.select.keys import check_budget, uniform
+
+__all__ = ["check_features", "moderate"]
+
+Centre = Literal["median", "mean"]
+
+
+def moderate(
+    features: Array, labels: Array, *, k: int, seed: int, centre: Centre = "median"
+) -> Array:
+    """Keep the samples at a middling distance from the centre of their class; ties fall by lot.
+
+    Parameters
+    ----------
+    features
+        Of a trained model, shape (samples, numbers).
+    labels
+        Shape (samples,), of any kind.
+    centre
+        Of each number by itself: the median as in the authors' code, or the mean as in their paper.
+
+    Examples
+    --------
+    Dropped are the centre of the class and the sample farthest away.
+
+    >>> features = np.array([[0.0], [1.0], [2.0], [3.0], [10.0]])
+    >>> moderate(features, np.zeros(5), k=3, seed=0).tolist()
+    [0, 1, 3]
+
+    References
+    ----------
+    Xia et al., 2023. Moderate Coreset: A Universal Method of Data Selection for Real-world
+    Data-efficient Deep Learning. ICLR.
+    """
+    check_budget(k, features, labels)
+    check_choice("centre", centre, Centre)
+    check_features(features, labels)
+    lots = uniform(seed, 0, len(features))
+    order = np.lexsort((lots, _distances(features, labels, centre)))
+    nearer = (len(features) - k + 1) // 2
+    return np.sort(order[nearer : nearer + k])
+
+
+def check_features(features: Array, labels: Array) -> None:
+    """Refuse features that are not one row of finite numbers per sample, and labels that are not.
+
+    >>> check_features(np.array([[0.5], [np.nan]]), np.array([0, 1]))
+    Traceback (most recent call last):
+    dualprune.errors.InputError: features must be finite; those of 1 of 2 samples are not, ...
+    """
+    if np.ndim(features) != 2 or np.ndim(labels) != 1:
+        raise InputError(
+            "features have shape (samples, numbers) and labels (samples,); "
+            f"got {np.shape(features)} and {np.shape(labels)}"
+        )
+    with np.errstate(invalid="ignore", over="ignore"):
+        wrong = np.flatnonzero(~np.isfinite(features.sum(1, dtype=np.float64)))
+    if len(wrong):
+        raise InputError(
+            f"features must be finite; those of {len(wrong)} of {len(features)} samples are not, "
+            f"first sample {wrong[0]}; record the features of all samples again"
+        )
+
+
+def _distances(features: Array, labels: Array, centre: Centre) -> Array:
+    distances = np.empty(len(features))
+    for label in np.unique(labels):
+        members = np.flatnonzero(labels == label)
+        own = features[members].astype(np.float64)
+        middle = np.median(own, axis=0) if centre == "median" else own.mean(0)
+        distances[members] = np.linalg.norm(own - middle, axis=1)
+    return distances

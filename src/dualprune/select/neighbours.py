@@ -1,0 +1,125 @@
+"""Nearest neighbours inside one set of features, exact, in bounded memory.
+
+1. Centre the features, so that rounding is relative to their spread and not to their offset.
+2. Block by block, one matrix product in float32 gives every squared distance up to a known bound
+   on the rounding error; what may be among the k nearest within that bound is a candidate.
+3. The distances to the candidates are computed again from the differences in float64, and the k
+   smallest are the neighbours; equal distances fall by id.
+
+With faiss (extra `knn`) the candidates come from its exact index instead.
+"""
+
+from collections.abc import Iterator
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from dualprune.arrays import Array
+from dualprune.errors import InputError
+
+__all__ = ["check_features", "graph", "nearest"]
+
+CELLS = 2**22  # distances in memory at a time
+SPARE = 16  # more candidates than neighbours, so that faiss's rounding loses none
+
+
+def nearest(features: Array, k: int) -> tuple[Array, Array]:
+    """Give the distances and ids of the k nearest others of every sample, nearest first.
+
+    A sample is no neighbour of itself, but its exact duplicates are. Where thousands coincide, all
+    of them are candidates of each other, and the search is slower.
+
+    >>> distances, ids = nearest(np.array([[0.0], [1.0], [3.0]]), 1)
+    >>> distances.ravel().tolist(), ids.ravel().tolist()
+    ([1.0, 1.0, 2.0], [1, 0, 1])
+    """
+    samples = len(features)
+    if not 1 <= k < samples:
+        raise InputError(f"k must be from 1 to {samples - 1}, the number of others; got {k}")
+    distances, ids = np.empty((samples, k)), np.empty((samples, k), np.int64)
+    for start, rows, others in _candidates(_centred(features), k):
+        gaps = _distances(features, start + rows, others)
+        order = np.lexsort((others, gaps, rows))
+        first = np.flatnonzero(np.diff(rows, prepend=-1))  # of each row: the rows are sorted
+        best = order[first[:, None] + np.arange(k)]
+        part = slice(start, start + len(first))
+        distances[part], ids[part] = gaps[best], others[best]
+    return distances, ids
+
+
+def graph(features: Array, k: int) -> tuple[Array, Array, Array]:
+    """Join samples when either is among the k nearest of the other; k is cut to what there is.
+
+    The neighbours of sample i are ``others[starts[i] : starts[i + 1]]``, sorted, and their
+    distances stand at the same places.
+
+    >>> starts, others, distances = graph(np.array([[0.0], [1.0], [3.0]]), 1)
+    >>> starts.tolist(), others.tolist(), distances.tolist()
+    ([0, 1, 3, 4], [1, 0, 2, 1], [1.0, 1.0, 2.0, 2.0])
+    """
+    samples = len(features)
+    distances, ids = nearest(features, min(k, samples - 1))
+    here, there = np.repeat(np.arange(samples), ids.shape[1]), ids.ravel()
+    pairs = np.concatenate([here * samples + there, there * samples + here])
+    pairs, first = np.unique(pairs, return_index=True)
+    rows, others = np.divmod(pairs, samples)
+    starts = np.searchsorted(rows, np.arange(samples + 1))
+    return starts, others, distances.ravel()[first % distances.size]
+
+
+def check_features(features: Array) -> None:
+    """Refuse features that are not one row of finite numbers per sample."""
+    if features.ndim != 2 or features.shape[1] == 0:
+        raise InputError(f"features must have shape (samples, width), got {features.shape}")
+    with np.errstate(invalid="ignore"):
+        bad = np.flatnonzero(~np.isfinite(features.sum(axis=1, dtype=np.float64)))
+    if len(bad):
+        raise InputError(
+            f"the features of {len(bad)} of {len(features)} samples are not finite, first of "
+            f"sample {bad[0]}; record them again or leave these samples out"
+        )
+
+
+def _centred(features: Array) -> Array:
+    """Centre and scale to at most 1, which no square can overflow."""
+    gaps = features - features.mean(axis=0, dtype=np.float64)
+    scale = np.abs(gaps).max()
+    return (gaps / (scale or 1.0)).astype(np.float32)
+
+
+def _candidates(points: Array, k: int) -> Iterator[tuple[int, Array, Array]]:
+    """Per block: its first sample, and pairs of a row, sorted, and a sample that may be near."""
+    faiss = _faiss()
+    squares = np.einsum("ij,ij->i", points, points)
+    step = max(1, CELLS // len(points))
+    for start in range(0, len(points), step):
+        block = slice(start, start + step)
+        near = _searched(faiss, points, block, k) if faiss else _near(points, squares, block, k)
+        rows, others = np.nonzero(near)
+        yield start, rows, others
+
+
+def _near(points: Array, squares: Array, block: slice, k: int) -> Array:
+    """Mark whose squared distance may be among the k smallest of its row, despite rounding."""
+    error = np.float32((points.shape[1] + 8) * np.finfo(np.float32).eps)
+    bound = (-2 * points[block]) @ points.T
+    bound += squares * (1 + error)
+    rows = np.arange(len(bound))
+    bound[rows, block.start + rows] = np.inf
+    enough = _level(bound, k) + 2 * error * squares[block]
+    bound -= 2 * error * squares
+    marked: Array = bound <= enough[:, None]
+    return marked
+
+
+def _level(bound: Array, k: int) -> Array:
+    """Give a level that at least k of each row reach: the kth smallest minimum of k or more parts.
+
+    Minima of parts cost one pass, and then there is little left to partition.
+    """
+    size = max(1, min(32, bound.shape[1] // (8 * k)))
+    parts = bound.shape[1] // size
+    least = bound[:, : size * parts].reshape(len(bound), size, parts).min(axis=1)
+    level: Array = np.partition(least, k - 1, axis=1)[:, k - 1]
+    return level
