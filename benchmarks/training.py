@@ -14,7 +14,7 @@ from benchmarks.timing import interleaved
 from dualprune.data import Images, load
 from dualprune.record import Recorder
 from dualprune.train import Setup, loop, recipes
-from dualprune.train.order import steps_per_epoch
+from dualprune.train.epoch import Plan, train_epoch
 
 IMAGES = 20_000
 KEEPS = (0.7, 0.5, 0.3, 0.2, 0.1)
@@ -58,13 +58,12 @@ def _epoch(setup: Setup, kept: float, recorder: Recorder | None = None) -> Calla
     """Train one epoch on a share of the images, with the batch size of the paper for it."""
     model = setup.fresh_model(0).to(memory_format=torch.channels_last)
     optimizer = loop._optimizer(model, setup.recipe)
-    samples = len(setup.images)
-    keep, batch = torch.arange(samples) < kept * samples, setup.recipe.batch_for(kept)
-    steps = setup.recipe.epochs * steps_per_epoch(int(keep.sum()), batch)
-    plan = loop.Plan(setup.recipe, keep, batch, setup.recipe.epochs, steps, seed=0)
+    samples, recipe = len(setup.images), setup.recipe
+    ids, batch = np.arange(round(kept * samples)), recipe.batch_for(kept)
+    plan = Plan(recipe, ids, batch, recipe.epochs, recipe.epochs, seed=0)
 
     def epoch() -> None:
-        loop._train(model, setup.data, plan, optimizer, 1, recorder)
+        train_epoch(model, setup.data, plan, optimizer, 1, recorder)
         if recorder is not None:
             recorder.end_epoch()
 

@@ -32,7 +32,7 @@ def record_for(
 ) -> list[Run]:
     """Record what these methods need to prune these shares: one run, or several to average over."""
     _refuse_too_few_epochs(methods, epochs, pruned)
-    count = max(find_method(name, 0.0).runs for name in methods)
+    count = max((find_method(name, 0.0).runs for name in methods), default=0)
     return [
         record(
             setup,

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from dualprune.arrays import Array
 from dualprune.errors import DamagedError, InputError, MissingError
-from dualprune.files import make_folders, read_json, write, write_json
+from dualprune.files import make_folders, read_json, write_json, write_table
 
 __all__ = ["Coreset", "Subset", "digest"]
 
@@ -47,10 +47,7 @@ class Coreset:
         kept = np.zeros(samples, bool)
         kept[self.ids] = True
         table = pa.table({"id": np.arange(samples), **self.columns, "kept": kept})
-        sink = pa.BufferOutputStream()
-        pq.write_table(table, sink, compression="zstd", write_page_checksum=True)
-        data = memoryview(sink.getvalue())
-        write(folder / "coreset.parquet", data)
+        data = write_table(folder / "coreset.parquet", table)
         write_json(folder / "card.json", {**self.card, "file_sha256": sha256(data).hexdigest()})
         return folder
 

@@ -13,6 +13,9 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+import pyarrow as pa
+import pyarrow.parquet as pq
+
 from dualprune.errors import DamagedError, WriteError
 
 __all__ = [
@@ -23,6 +26,7 @@ __all__ = [
     "seal",
     "write",
     "write_json",
+    "write_table",
 ]
 
 _LARGEST_JSON = 16 * 2**20
@@ -118,6 +122,15 @@ def read_json(path: Path) -> dict[str, Any]:
         raise DamagedError(f"{path} is damaged: it is not JSON ({error})") from error
     if not isinstance(content, dict) or content.pop("seal", None) != seal(content):
         raise DamagedError(f"{path} is damaged: its content does not match its seal")
+    return content
+
+
+def write_table(path: Path, table: pa.Table) -> bytes:
+    """Write a small Parquet file whose pages carry checksums; gives its bytes."""
+    sink = pa.BufferOutputStream()
+    pq.write_table(table, sink, compression="zstd", write_page_checksum=True)
+    content: bytes = sink.getvalue().to_pybytes()
+    write(path, content)
     return content
 
 

@@ -7,6 +7,8 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from dualprune.agreement import mean_overlap, overlap, rank_correlation
+from dualprune.arrays import Array
 from dualprune.cli.options import Data, Download, Model, Out, RecipeName
 from dualprune.cli.progress import duration, watch
 from dualprune.data import load
@@ -14,7 +16,9 @@ from dualprune.data import load
 if TYPE_CHECKING:
     from dualprune.comparing import Cell
 
-__all__ = ["compare", "spread", "table_of"]
+__all__ = ["compare", "spread"]
+
+_KEEPS = ["0.5", "0.3", "0.1"]
 
 
 def compare(
@@ -44,29 +48,63 @@ def compare(
         Setup.of(images, test, name=data, recipe=recipe, model=model),
         out,
         methods=method or ["dual+beta", "random"],
-        keeps=keep or ["0.5", "0.3", "0.1"],
+        keeps=keep or _KEEPS,
         seeds=seeds,
         watch=watch,
     )
-    Console().print(table_of(cells))
+    console = Console()
+    console.print(_accuracies(cells))
+    if len({cell.method for cell in cells}) > 2 or seeds > 1:
+        console.print(_agreement(cells))
     typer.echo(out / "results.json")
 
 
-def table_of(cells: "list[Cell]") -> Table:
-    """One row per method and share kept."""
-    judged = cells[0].result.judged_on
-    table = Table("method", "kept", f"accuracy ({judged})", "training", "with recording")
+def _accuracies(cells: "list[Cell]") -> Table:
+    """One row per method and share kept; costs are in passes over all samples, and in time."""
+    table = Table(
+        *("method", "kept", f"accuracy ({cells[0].result.judged_on})"),
+        *("forward", "backward", "training", "with recording"),
+    )
     for method, keep in dict.fromkeys((cell.method, cell.keep) for cell in cells):
         same = [cell for cell in cells if (cell.method, cell.keep) == (method, keep)]
-        training = mean(cell.result.seconds for cell in same)
+        results = [cell.result for cell in same]
+        training = mean(result.seconds for result in results)
         table.add_row(
             method,
             keep,
-            spread([cell.result.accuracy for cell in same]),
+            spread([result.accuracy for result in results]),
+            f"{mean(result.forward / result.samples for result in results):.1f}",
+            f"{mean(result.backward / result.samples for result in results):.1f}",
             duration(training),
             duration(training + mean(cell.recording for cell in same)),
         )
     return table
+
+
+def _agreement(cells: "list[Cell]") -> Table:
+    """Overlap of coresets between seeds and between methods, and how alike seeds rank."""
+    chosen = [cell for cell in cells if len(cell.ids) < cell.result.samples]
+    methods = list(dict.fromkeys(cell.method for cell in chosen))
+    table = Table("method", "kept", "ranks of seeds", "overlap of seeds", *methods)
+    table.title = "what is kept alike: rank correlation of scores, shares of coresets in common"
+    by_name = {(cell.method, cell.keep, cell.seed): cell for cell in chosen}
+    for method, keep in dict.fromkeys((cell.method, cell.keep) for cell in chosen):
+        same = [c for c in chosen if (c.method, c.keep) == (method, keep)]
+        others = [[by_name[other, keep, c.seed].ids for c in same] for other in methods]
+        table.add_row(method, keep, *_of_seeds(same), *(_common(same, ids) for ids in others))
+    return table
+
+
+def _of_seeds(same: "list[Cell]") -> tuple[str, str]:
+    if len(same) == 1:
+        return "", ""
+    scores = [cell.scores for cell in same if cell.scores is not None]
+    ranks = f"{rank_correlation(scores):.2f}" if len(scores) == len(same) else ""
+    return ranks, f"{mean_overlap([cell.ids for cell in same]):.0%}"
+
+
+def _common(same: "list[Cell]", others: list[Array]) -> str:
+    return f"{mean(overlap(c.ids, ids) for c, ids in zip(same, others, strict=True)):.0%}"
 
 
 def spread(shares: list[float]) -> str:

@@ -10,7 +10,6 @@ __all__ = ["NOTHING", "Plan"]
 
 NOTHING = np.empty(0, np.int64)
 """No ids."""
-NOTHING.flags.writeable = False
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 
 from dualprune.arrays import Array
 from dualprune.errors import DamagedError
-from dualprune.files import write
+from dualprune.files import write_table
 
 __all__ = ["read_names", "write_names"]
 
@@ -17,9 +17,7 @@ def write_names(root: Path, names: tuple[str, ...], source: Array) -> None:
     """Write one row per sample; `names` is empty where samples have none."""
     columns = {"id": np.arange(len(source)), "source": np.asarray(source, np.int64)}
     table = pa.table({**columns, **({"name": pa.array(names, pa.string())} if names else {})})
-    sink = pa.BufferOutputStream()
-    pq.write_table(table, sink, compression="zstd", write_page_checksum=True)
-    write(root / "names.parquet", memoryview(sink.getvalue()))
+    write_table(root / "names.parquet", table)
 
 
 def read_names(root: Path, samples: int) -> dict[str, Array]:

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import Literal
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from dualprune.arrays import Array, check_choice
 from dualprune.errors import InputError
@@ -20,7 +21,7 @@ __all__ = ["centroids", "ssp"]
 Prototypes = Literal["kmeans", "class"]
 
 _BLOCK = 4096  # samples at a time
-_ROUNDS = 100
+_ROUNDS = 50
 _SETTLED = 1000  # k-means ends when less than one sample in so many changes its centroid
 _CANDIDATES = 50  # per cluster: enough to start from, and few for many clusters
 
@@ -51,11 +52,14 @@ def ssp(
 
     Examples
     --------
-    >>> features = np.array([[1.0, 0.0], [2.0, 0.0], [0.0, 1.0], [0.0, 3.0], [-1.0, 0.0]])
-    >>> ssp(features[:4], clusters=2).round(3).tolist()
-    [0.0, 0.0, 0.0, 0.0]
-    >>> ssp(features, np.array([0, 0, 1, 1, 1]), prototypes="class").round(3).tolist()
-    [0.5, 0.5, 0.471, 1.700, 1.491]
+    The prototype points along [1, 0] and two samples are 45 degrees away from it; the mean of the
+    class is [1.5, 0].
+
+    >>> features = np.array([[3.0, 0.0], [1.0, 0.0], [1.0, 1.0], [1.0, -1.0]])
+    >>> ssp(features, clusters=1).round(3).tolist()
+    [0.0, 0.0, 0.293, 0.293]
+    >>> ssp(features, np.zeros(4), prototypes="class").round(3).tolist()
+    [1.5, 0.5, 1.118, 1.118]
 
     References
     ----------
@@ -71,8 +75,9 @@ def ssp(
     if clusters is None:
         clusters = len(np.unique(_given(labels)))
     found = centroids(features, clusters)
-    similar = [(unit @ found.T).max(1) for unit in _directions(features)]
-    return np.maximum(1 - np.concatenate(similar), 0.0)
+    similar = np.concatenate([(unit @ found.T).max(1) for unit in _directions(features)])
+    scores: Array = np.maximum(1 - similar, 0.0)
+    return scores
 
 
 def _check(features: Array, labels: Array | None) -> None:
@@ -100,8 +105,9 @@ def _given(labels: Array | None) -> Array:
 
 def _from_class_means(features: Array, labels: Array) -> Array:
     distances = np.empty(len(features))
-    for label in np.unique(labels):
-        members = np.flatnonzero(labels == label)
+    classes, groups = np.unique(labels, return_inverse=True)
+    for group in range(len(classes)):
+        members = np.flatnonzero(groups == group)
         own = features[members].astype(np.float64)
         distances[members] = np.linalg.norm(own - own.mean(0), axis=1)
     return distances
@@ -136,18 +142,18 @@ def _assigned(features: Array, found: Array) -> tuple[Array, Array]:
     nearest, sums = [], np.zeros_like(found)
     for unit in _directions(features):
         nearest.append((unit @ found.T).argmax(1))
-        sums += np.eye(len(found))[nearest[-1]].T @ unit
+        cells = np.ones(len(unit)), nearest[-1], np.arange(len(unit) + 1)
+        sums += csr_array(cells, shape=(len(unit), len(found))).T @ unit
     return np.concatenate(nearest), sums
 
 
 def _start(features: Array, clusters: int) -> Array:
     """Greedy k-means++: far samples are likely, and the best of a few draws becomes a centroid."""
     generator = np.random.Generator(np.random.Philox(key=0))
-    some = min(len(features), _CANDIDATES * clusters)
-    some = np.sort(generator.choice(len(features), some, replace=False))
+    count = min(len(features), _CANDIDATES * clusters)
+    some = generator.choice(len(features), count, replace=False)
     points = np.concatenate(list(_directions(features[some])))
-    chosen, far = [int(generator.integers(len(points)))], np.full(len(points), np.inf)
-    far = np.maximum(1 - points @ points[chosen[0]], 0.0)
+    chosen, far = [0], np.maximum(1 - points @ points[0], 0.0)
     while len(chosen) < clusters:
         reach = np.cumsum(far)
         draws = np.searchsorted(reach, generator.random(2 + clusters.bit_length()) * reach[-1])

@@ -86,7 +86,7 @@ def bws(
     without, have, rest = scored(np.isnan(scores), k, unscored)
     if rest == 0:
         return without
-    if len(without) or len(have) < len(scores):
+    if len(have) < len(scores):
         features = features[have]
     _, groups, sizes = np.unique(labels[have], return_inverse=True, return_counts=True)
     ranks = _ranks(-scores[have].astype(np.float64), groups, sizes, lots[have])
@@ -128,7 +128,7 @@ def _windows(
 def _best(
     features: Array, groups: Array, windows: Iterator[Array], counted: Array, ridge: float
 ) -> Array:
-    """Give the members of the best window; the sums follow what enters and leaves from one to the next."""
+    """Give the members of the best window; from one to the next, only what moved is summed."""
     gram = ridge * np.eye(features.shape[1] + 1)
     cross = np.zeros((len(gram), groups.max() + 1))
     before, best, most = np.zeros(len(groups), bool), np.empty(0, np.int64), -1

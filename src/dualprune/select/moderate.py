@@ -79,8 +79,9 @@ def check_features(features: Array, labels: Array) -> None:
 
 def _distances(features: Array, labels: Array, centre: Centre) -> Array:
     distances = np.empty(len(features))
-    for label in np.unique(labels):
-        members = np.flatnonzero(labels == label)
+    classes, groups = np.unique(labels, return_inverse=True)
+    for group in range(len(classes)):
+        members = np.flatnonzero(groups == group)
         own = features[members].astype(np.float64)
         middle = np.median(own, axis=0) if centre == "median" else own.mean(0)
         distances[members] = np.linalg.norm(own - middle, axis=1)

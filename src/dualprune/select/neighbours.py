@@ -21,6 +21,7 @@ from dualprune.errors import InputError
 __all__ = ["check_features", "graph", "nearest"]
 
 CELLS = 2**22  # distances in memory at a time
+CACHED = 2**17  # differences at a time, few enough to stay in the cache
 SPARE = 16  # more candidates than neighbours, so that faiss's rounding loses none
 
 
@@ -84,19 +85,20 @@ def check_features(features: Array) -> None:
 def _centred(features: Array) -> Array:
     """Centre and scale to at most 1, which no square can overflow."""
     gaps = features - features.mean(axis=0, dtype=np.float64)
-    scale = np.abs(gaps).max()
-    return (gaps / (scale or 1.0)).astype(np.float32)
+    points: Array = (gaps / (np.abs(gaps).max() or 1.0)).astype(np.float32)
+    return points
 
 
 def _candidates(points: Array, k: int) -> Iterator[tuple[int, Array, Array]]:
     """Per block: its first sample, and pairs of a row, sorted, and a sample that may be near."""
-    faiss = _faiss()
-    squares = np.einsum("ij,ij->i", points, points)
+    squares, index = np.einsum("ij,ij->i", points, points), _index(points)
     step = max(1, CELLS // len(points))
     for start in range(0, len(points), step):
         block = slice(start, start + step)
-        near = _searched(faiss, points, block, k) if faiss else _near(points, squares, block, k)
-        rows, others = np.nonzero(near)
+        if index is None:
+            rows, others = np.nonzero(_near(points, squares, block, k))
+        else:
+            rows, others = _found(index, points, block, k)
         yield start, rows, others
 
 
@@ -123,3 +125,30 @@ def _level(bound: Array, k: int) -> Array:
     least = bound[:, : size * parts].reshape(len(bound), size, parts).min(axis=1)
     level: Array = np.partition(least, k - 1, axis=1)[:, k - 1]
     return level
+
+
+def _index(points: Array) -> Any:
+    """Give an exact index of faiss over the points, or None where it is not installed."""
+    try:
+        faiss = import_module("faiss")
+    except ImportError:
+        return None
+    index = faiss.IndexFlatL2(points.shape[1])
+    index.add(points)
+    return index
+
+
+def _found(index: Any, points: Array, block: slice, k: int) -> tuple[Array, Array]:
+    _, ids = index.search(points[block], min(len(points), k + 1 + SPARE))
+    rows, places = np.nonzero(ids != block.start + np.arange(len(ids))[:, None])
+    return rows, ids[rows, places]
+
+
+def _distances(features: Array, ones: Array, others: Array) -> Array:
+    squares = np.empty(len(ones))
+    step = max(1, CACHED // features.shape[1])
+    for start in range(0, len(ones), step):
+        part = slice(start, start + step)
+        gaps = np.subtract(features[ones[part]], features[others[part]], dtype=np.float64)
+        squares[part] = np.einsum("ij,ij->i", gaps, gaps)
+    return np.sqrt(squares)

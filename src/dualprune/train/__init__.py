@@ -1,5 +1,6 @@
 """Train: to record where there is no loop yet, and to measure what a coreset is worth."""
 
+from dualprune.train.epoch import Dynamic
 from dualprune.train.loop import Progress, Tell, Watch, silent
 from dualprune.train.models import MODELS
 from dualprune.train.place import is_first, together
@@ -10,6 +11,7 @@ from dualprune.train.train import Result, train
 
 __all__ = [
     "MODELS",
+    "Dynamic",
     "Progress",
     "Recipe",
     "Result",

@@ -4,20 +4,28 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+import torch
 from safetensors.torch import load, save
 from torch import Tensor, nn
 from torch.optim import SGD
 
+from dualprune.arrays import Array
 from dualprune.errors import DamagedError, InputError
 from dualprune.files import make_folders, read_json, write, write_json
 
 __all__ = ["restore", "store"]
 
 
-def store(folder: Path, model: nn.Module, optimizer: SGD, state: dict[str, Any]) -> None:
-    """Write the tensors under a new name, then the JSON that points to them."""
+def store(
+    folder: Path,
+    model: nn.Module,
+    optimizer: SGD,
+    state: dict[str, Any],
+    arrays: dict[str, Array],
+) -> None:
+    """Write all tensors and arrays under a new name, then the JSON that points to them."""
     make_folders(folder)
-    name, content = f"{state['epoch']:06d}.safetensors", save(_tensors(model, optimizer))
+    name, content = f"{state['epoch']:06d}.safetensors", save(_tensors(model, optimizer, arrays))
     write(folder / name, content)
     write_json(
         folder / "state.json", {**state, "tensors": name, "sha256": sha256(content).hexdigest()}
@@ -29,10 +37,10 @@ def store(folder: Path, model: nn.Module, optimizer: SGD, state: dict[str, Any])
 
 def restore(
     folder: Path, model: nn.Module, optimizer: SGD, settings: dict[str, Any]
-) -> dict[str, Any]:
-    """Load a training with these settings; gives its state, which is empty if there is none."""
+) -> tuple[dict[str, Any], dict[str, Array]]:
+    """Load a training with these settings; gives its state and arrays, empty if there is none."""
     if not (folder / "state.json").exists():
-        return {}
+        return {}, {}
     state = read_json(folder / "state.json")
     for name, value in settings.items():
         if (stored := state["settings"].get(name)) != value:
@@ -46,21 +54,25 @@ def restore(
     content = path.read_bytes()
     if sha256(content).hexdigest() != state["sha256"]:
         raise DamagedError(f"{path} is damaged: its bytes are not what was written")
-    _fill(model, optimizer, load(content))
-    return state
+    tensors = load(content)
+    _fill(model, optimizer, tensors)
+    return state, {name: value.numpy() for name, value in _under("array.", tensors).items()}
 
 
 def _fill(model: nn.Module, optimizer: SGD, tensors: dict[str, Tensor]) -> None:
-    model.load_state_dict(
-        {n.removeprefix("model."): v for n, v in tensors.items() if n.startswith("model.")}
-    )
+    model.load_state_dict(_under("model.", tensors))
     for name, parameter in model.named_parameters():
         if (momentum := tensors.get(f"momentum.{name}")) is not None:
             optimizer.state[parameter]["momentum_buffer"] = momentum.to(parameter.device)
 
 
-def _tensors(model: nn.Module, optimizer: SGD) -> dict[str, Tensor]:
+def _under(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    return {n.removeprefix(prefix): v for n, v in tensors.items() if n.startswith(prefix)}
+
+
+def _tensors(model: nn.Module, optimizer: SGD, arrays: dict[str, Array]) -> dict[str, Tensor]:
     tensors = {f"model.{name}": value for name, value in model.state_dict().items()}
+    tensors |= {f"array.{name}": torch.from_numpy(value) for name, value in arrays.items()}
     for name, parameter in model.named_parameters():
         momentum = optimizer.state[parameter].get("momentum_buffer")
         if momentum is not None:

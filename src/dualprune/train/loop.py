@@ -1,6 +1,5 @@
 """The training loop: SGD with momentum, a cosine per step, recording on the way."""
 
-import math
 import time
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -8,33 +7,40 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
-from torch import Tensor, distributed, nn
-from torch.nn.functional import cross_entropy
+from torch import distributed, nn
 from torch.nn.parallel import DistributedDataParallel
 from torch.optim import SGD
 
+from dualprune.arrays import Array
 from dualprune.record import Recorder
 from dualprune.record.processes import processes
-from dualprune.train.batches import Batches, augment
+from dualprune.train.batches import Batches
 from dualprune.train.checkpoint import restore, store
-from dualprune.train.evaluate import accuracy, last_features, see_clean
-from dualprune.train.order import batches_of_epoch, stream
+from dualprune.train.epoch import Plan, train_epoch
+from dualprune.train.evaluate import accuracy, see_clean
 from dualprune.train.place import is_first
 from dualprune.train.recipe import Recipe
 
-__all__ = ["Plan", "Progress", "Tell", "Watch", "fit", "silent"]
+__all__ = ["Fit", "Progress", "Tell", "Watch", "fit", "silent"]
 
 
 @dataclass(frozen=True)
 class Progress:
-    """What is told after every epoch; the accuracy is that on the test images, if there are any."""
+    """What is told after every epoch.
+
+    The accuracy is that on the test images, if there are any; `forward` and `backward` are how many
+    training images went through the model.
+    """
 
     epoch: int
     epochs: int
     loss: float
     accuracy: float | None
     seconds: float
+    forward: int
+    backward: int
 
 
 Tell = Callable[[Progress], None]
@@ -48,20 +54,11 @@ def silent(title: str) -> Tell:  # noqa: ARG001 - a Watch that says nothing
 
 
 @dataclass(frozen=True)
-class Plan:
-    """How long to train, on what, and with which randomness.
+class Fit:
+    """What was told of every epoch, and how often each sample was trained on."""
 
-    `steps` is the length of the cosine; `epochs` is how many epochs of it to train, at most. `keep`
-    says of every sample whether to train on it. Orders and augmentation depend on seed and epoch
-    alone, so that a training resumed from its checkpoint ends where an uninterrupted one does.
-    """
-
-    recipe: Recipe
-    keep: Tensor
-    batch: int
-    epochs: int
-    steps: int
-    seed: int
+    history: list[Progress]
+    uses: Array
 
 
 def fit(
@@ -76,7 +73,7 @@ def fit(
     clean: bool = False,
     after: Callable[[int], None] = lambda epoch: None,  # noqa: ARG005
     tell: Tell,
-) -> list[Progress]:
+) -> Fit:
     """Train, or go on with the checkpoint in `folder` if its settings are the same.
 
     Parameters
@@ -90,16 +87,20 @@ def fit(
     """
     model = model.to(data.device, memory_format=torch.channels_last)  # type: ignore[call-overload] # torch's stub forgets it
     optimizer = _optimizer(model, plan.recipe)
-    state = restore(folder, model, optimizer, settings)
+    state, arrays = restore(folder, model, optimizer, settings)
     history = [Progress(**row) for row in state.get("history", [])]
+    uses = arrays.pop("uses", np.zeros(len(data), np.int64))
+    if plan.dynamic is not None and arrays:
+        plan.dynamic.restore(arrays)
     if len(history) >= plan.epochs:
-        return history
+        return Fit(history, uses)
     recording = recorder(len(history) + 1) if recorder else None
     trained = DistributedDataParallel(model) if processes()[1] > 1 else model
     with recording or nullcontext():
         for epoch in range(len(history) + 1, plan.epochs + 1):
             started = time.perf_counter()
-            loss = _train(trained, data, plan, optimizer, epoch, None if clean else recording)
+            done = train_epoch(trained, data, plan, optimizer, epoch, None if clean else recording)
+            uses[done.ids] += 1
             if recording is not None:
                 if clean:
                     see_clean(model, data, recording)
@@ -107,43 +108,13 @@ def fit(
             after(epoch)
             seconds = time.perf_counter() - started
             right = None if test is None else accuracy(model, test)
-            history.append(Progress(epoch, plan.epochs, loss, right, seconds))
-            _store(folder, model, optimizer, settings, history)
+            passes = {"forward": done.forward, "backward": len(done.ids)}
+            history.append(Progress(epoch, plan.epochs, done.loss, right, seconds, **passes))
+            memory = {} if plan.dynamic is None else plan.dynamic.state()
+            _store(folder, model, optimizer, settings, history, {"uses": uses, **memory})
             if is_first():
                 tell(history[-1])
-    return history
-
-
-def _train(
-    model: nn.Module,
-    data: Batches,
-    plan: Plan,
-    optimizer: SGD,
-    epoch: int,
-    recording: Recorder | None,
-) -> float:
-    """Train one epoch; gives the mean loss."""
-    recipe, device = plan.recipe, data.device
-    batches = batches_of_epoch(plan.keep, plan.batch, seed=plan.seed, epoch=epoch)
-    first = (epoch - 1) * len(batches)
-    batches = batches[: plan.steps - first]
-    draw = stream(plan.seed, epoch, 1 + processes()[0])
-    model.train()
-    total = torch.zeros((), device=device)
-    for step, (ids, raw) in enumerate(zip(batches, data.raw(batches), strict=True), first):
-        optimizer.param_groups[0]["lr"] = _learning_rate(recipe, step / plan.steps)
-        labels = data.labels[ids.to(device)]
-        images = augment(raw, crop=recipe.crop, flip=recipe.flip, draw=draw)
-        with torch.autocast(device.type, torch.bfloat16, enabled=device.type == "cuda"):
-            logits = model(data.normalised(images))
-            loss = cross_entropy(logits, labels)
-        optimizer.zero_grad()
-        loss.backward()  # type: ignore[no-untyped-call] # torch
-        optimizer.step()
-        total += loss.detach() * len(ids)
-        if recording is not None:
-            recording.update(logits, labels, ids, last_features(model))
-    return total.item() / sum(map(len, batches))
+    return Fit(history, uses)
 
 
 def _store(
@@ -152,14 +123,14 @@ def _store(
     optimizer: SGD,
     settings: dict[str, Any],
     history: list[Progress],
+    arrays: dict[str, Array],
 ) -> None:
-    rank, world = processes()
-    if world > 1:
+    if processes()[1] > 1:
         distributed.barrier()  # the epoch is recorded by all before it counts as done
-    if rank == 0:
+    if is_first():
         rows = [asdict(row) for row in history]
         state = {"epoch": len(history), "settings": settings, "history": rows}
-        store(folder, model, optimizer, state)
+        store(folder, model, optimizer, state, arrays)
 
 
 def _optimizer(model: nn.Module, recipe: Recipe) -> SGD:
@@ -170,13 +141,3 @@ def _optimizer(model: nn.Module, recipe: Recipe) -> SGD:
         nesterov=recipe.nesterov,
         weight_decay=recipe.weight_decay,
     )
-
-
-def _learning_rate(recipe: Recipe, part: float) -> float:
-    """Cosine from `lr` to `lr_end`, at this part of the schedule.
-
-    >>> from dualprune.train.recipe import recipes
-    >>> [round(_learning_rate(recipes()["cifar10"], part), 4) for part in (0, 0.5, 1)]
-    [0.1, 0.05, 0.0]
-    """
-    return recipe.lr_end + (recipe.lr - recipe.lr_end) * (1 + math.cos(math.pi * part)) / 2

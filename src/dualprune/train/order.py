@@ -30,7 +30,8 @@ def batches_of_epoch(keep: Tensor, batch: int, *, seed: int, epoch: int) -> list
     order = order[keep[order]]
     rank, world = processes()
     own = torch.cat([order, order[: -len(order) % world]])[rank::world]
-    return list(own.tensor_split(steps_per_epoch(len(order), batch)))
+    steps = steps_per_epoch(len(order), batch)
+    return list(own.tensor_split(steps)) if steps else []
 
 
 def steps_per_epoch(kept: int, batch: int) -> int:

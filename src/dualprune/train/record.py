@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-import torch
+import numpy as np
 
 from dualprune.errors import InputError
 from dualprune.files import read_json
@@ -12,9 +12,9 @@ from dualprune.record.signals import DEFAULT
 from dualprune.run import Run
 from dualprune.run.features import epochs_with_features, write_features
 from dualprune.run.names import write_names
+from dualprune.train.epoch import Plan
 from dualprune.train.evaluate import features_of
-from dualprune.train.loop import Plan, Tell, fit, silent
-from dualprune.train.order import steps_per_epoch
+from dualprune.train.loop import Tell, fit, silent
 from dualprune.train.place import is_first
 from dualprune.train.setup import Setup
 
@@ -50,9 +50,8 @@ def record(
     epochs = recipe.record if epochs is None else epochs
     if epochs < 1:
         raise InputError(f"epochs must be at least 1, got {epochs}")
-    steps = max(recipe.epochs, epochs) * steps_per_epoch(len(images), recipe.batch)
-    everything = torch.ones(len(images), dtype=torch.bool)
-    plan = Plan(recipe, everything, recipe.batch, epochs, steps, seed)
+    schedule = max(recipe.epochs, epochs)
+    plan = Plan(recipe, np.arange(len(images)), recipe.batch, epochs, schedule, seed)
 
     def recorder(start_epoch: int) -> Recorder:
         return Recorder(
@@ -71,9 +70,7 @@ def record(
         if epoch in features and is_first():
             write_features(out, epoch, features_of(model, setup.data))
 
-    settings = setup.settings(
-        seed=seed, schedule=max(recipe.epochs, epochs), signals=list(signals), clean=clean
-    )
+    settings = setup.settings(seed=seed, schedule=schedule, signals=list(signals), clean=clean)
     test, model = None if len(setup.held_out) else setup.test, setup.fresh_model(seed)
     fit(
         model,

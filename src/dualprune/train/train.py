@@ -1,16 +1,20 @@
 """Train on a coreset or on everything, and say how good the model got."""
 
-from dataclasses import asdict, dataclass
+import math
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import torch
 
 from dualprune.arrays import Array
 from dualprune.coreset import digest
 from dualprune.errors import InputError
-from dualprune.files import write_json
-from dualprune.train.loop import Plan, Progress, Tell, fit, silent
+from dualprune.files import write_json, write_table
+from dualprune.train.epoch import Dynamic, Plan
+from dualprune.train.loop import Progress, Tell, fit, silent
 from dualprune.train.order import steps_per_epoch
 from dualprune.train.place import is_first
 from dualprune.train.setup import Setup
@@ -22,7 +26,8 @@ __all__ = ["Result", "train"]
 class Result:
     """What a training reached: the accuracy is the last epoch's, the best is only told beside it.
 
-    `seconds` is the time of training itself, without evaluation.
+    `forward` and `backward` are how many training images went through the model, and `seconds` is
+    the time of training itself, without evaluation.
     """
 
     accuracy: float
@@ -32,7 +37,8 @@ class Result:
     samples: int
     kept: int
     epochs: int
-    steps: int
+    forward: int
+    backward: int
     seconds: float
 
 
@@ -44,6 +50,8 @@ def train(
     epochs: int | None = None,
     iterations: int | None = None,
     seed: int = 0,
+    dynamic: Callable[[int, int], Dynamic] | None = None,
+    weights: Array | None = None,
     tell: Tell = silent(""),  # noqa: B008 - it has no state
 ) -> Result:
     """Train on these ids, or on all; writes `result.json` and goes on where it was interrupted.
@@ -52,15 +60,26 @@ def train(
     ----------
     epochs, iterations
         Length of the schedule, one of the two; else the recipe's.
+    dynamic
+        Makes what chooses anew before every epoch, from the number of samples and of epochs; how
+        often each sample was used is then written to `uses.parquet`.
+    weights
+        One per sample; the loss of a batch is multiplied by their mean over it, as TDDS trains.
     """
     plan = _plan(setup, ids, epochs, iterations, seed)
+    if dynamic is not None:
+        plan = replace(plan, dynamic=dynamic(len(plan.ids), plan.epochs), schedule=plan.epochs)
+    if weights is not None:
+        plan = replace(plan, weights=torch.from_numpy(weights).float().to(setup.data.device))
     settings = setup.settings(
         seed=seed,
-        steps=plan.steps,
-        kept=digest(torch.nonzero(plan.keep).flatten().numpy()),
+        schedule=plan.schedule,
+        kept=digest(plan.ids),
         judged=digest(setup.held_out),
+        dynamic=type(plan.dynamic).__name__,
+        weighted=weights is not None,
     )
-    history = fit(
+    done = fit(
         setup.fresh_model(seed),
         setup.data,
         plan,
@@ -69,8 +88,11 @@ def train(
         test=setup.test,
         tell=tell,
     )
-    result = _result(setup, plan, history)
+    result = _result(setup, plan, done.history)
     if is_first():
+        if dynamic is not None:
+            table = pa.table({"id": np.arange(len(done.uses)), "uses": done.uses})
+            write_table(out / "uses.parquet", table)
         write_json(out / "result.json", {**asdict(result), "settings": settings})
     return result
 
@@ -80,20 +102,18 @@ def _plan(
 ) -> Plan:
     samples = len(setup.images)
     chosen = np.arange(samples) if ids is None else ids
-    keep = torch.zeros(samples, dtype=torch.bool)
-    keep[torch.from_numpy(np.setdiff1d(chosen, setup.held_out))] = True
-    kept = int(keep.sum())
-    if kept < 2:
-        raise InputError(f"{kept} samples are left to train on; keep more")
+    kept = np.setdiff1d(chosen, setup.held_out)
+    if len(kept) < 2:
+        raise InputError(f"{len(kept)} samples are left to train on; keep more")
     for name, value in (("epochs", epochs), ("iterations", iterations)):
         if value is not None and value < 1:
             raise InputError(f"{name} must be at least 1, got {value}")
     batch = setup.recipe.batch_for(len(chosen) / samples)
-    each = steps_per_epoch(kept, batch)
+    each = steps_per_epoch(len(kept), batch)
     if epochs is None:
         iterations = iterations or setup.recipe.iterations
-    steps = iterations or (epochs or setup.recipe.epochs) * each
-    return Plan(setup.recipe, keep, batch, -(-steps // each), steps, seed)
+    schedule = iterations / each if iterations else epochs or setup.recipe.epochs
+    return Plan(setup.recipe, kept, batch, math.ceil(schedule), schedule, seed)
 
 
 def _result(setup: Setup, plan: Plan, history: list[Progress]) -> Result:
@@ -105,8 +125,9 @@ def _result(setup: Setup, plan: Plan, history: list[Progress]) -> Result:
         best_epoch=best + 1,
         judged_on="validation" if len(setup.held_out) else "test",
         samples=len(setup.images),
-        kept=int(plan.keep.sum()),
+        kept=len(plan.ids),
         epochs=plan.epochs,
-        steps=plan.steps,
+        forward=sum(row.forward for row in history),
+        backward=sum(row.backward for row in history),
         seconds=sum(row.seconds for row in history),
     )

@@ -1,0 +1,150 @@
+r"""BOSS: samples of the wanted difficulty that also represent the others of their class.
+
+Inside every class, after the hardest are cut off:
+
+1. Scores are scaled to e from 0 to 1; the importance is :math:`g_b = e^{\alpha-1}(1-e)^{\beta-1}`,
+   a Beta density up to a factor that changes nothing.
+2. Sample b represents a as well as :math:`s_{ab} = (\frac12 + \frac12 \cos(h_a, h_b))\, g_b`.
+3. The sample that adds most to :math:`\sum_a \max_{b\ \mathrm{kept}} s_{ab}` is kept, again and
+   again.
+
+What a sample adds only falls as others are kept, so it is computed again only when it could lead.
+"""
+
+from heapq import heappop, heappush
+
+import numpy as np
+
+from dualprune.arrays import Array
+from dualprune.errors import InputError
+from dualprune.select.d2 import check_graph, classes, remaining
+from dualprune.select.keys import Unscored, check_budget, scored, uniform
+from dualprune.select.neighbours import graph
+from dualprune.select.quotas import proportional
+from dualprune.select.stratified import hardest
+
+__all__ = ["boss"]
+
+
+def boss(
+    scores: Array,
+    features: Array,
+    labels: Array,
+    aum: Array | None = None,
+    *,
+    k: int,
+    seed: int,
+    alpha: float = 2.0,
+    beta: float = 2.0,
+    cut_off: float = 0.0,
+    neighbours: int = 50,
+    unscored: Unscored = "error",
+) -> Array:
+    """Keep samples that together represent their class, those of the wanted difficulty first.
+
+    Here, unlike in the paper, a sample represents only itself and those it is a neighbour of or
+    that are neighbours of it: similarity to others counts as 0, which bounds the memory. With as
+    many neighbours as the largest class has samples nothing is left out. Every class keeps the same
+    share of what its cut-off left. Samples that add nothing are kept last, by lot, like ties.
+
+    Parameters
+    ----------
+    scores, labels
+        Shape (samples,). In a class whose scores are all equal, all are as important.
+    features
+        What is compared by angle, such as the last layer's input, shape (samples, width). A row of
+        zeros is at a right angle to everything.
+    aum
+        High for hard, as `score.aum` gives it, shape (samples,); needed for a cut-off.
+    alpha, beta
+        Shape of the importance, each at least 1: a larger alpha prefers high scores, a larger beta
+        low ones.
+    cut_off
+        Share of every class to drop first: those with the highest `aum`, the hardest.
+    neighbours
+        How many of the most similar samples each is compared with.
+    unscored
+        What to do with samples whose score is NaN.
+
+    Examples
+    --------
+    Two directions, and of each the sample with the middle score.
+
+    >>> features = np.array([[1.0, 0.0]] * 3 + [[0.0, 1.0]] * 3)
+    >>> scores = np.array([0.0, 0.5, 0.9, 0.1, 0.5, 1.0])
+    >>> boss(scores, features, np.zeros(6), k=2, seed=0).tolist()
+    [1, 4]
+
+    References
+    ----------
+    Acharya et al., 2024. Balancing Feature Similarity and Label Variability for Optimal Size-Aware
+    One-shot Subset Selection. ICML
+    """
+    check_budget(k, scores, features, labels, aum)
+    check_graph(scores, features, neighbours)
+    if not (alpha >= 1 and beta >= 1):
+        raise InputError(f"alpha and beta must be at least 1, got {alpha} and {beta}")
+    lots = uniform(seed, 0, len(scores))
+    kept, have, rest = scored(np.isnan(scores), k, unscored)
+    left = remaining(have, _hardest_of_each(aum, labels, cut_off, lots), rest, cut_off)
+    groups = classes(labels, left)
+    quotas = proportional(np.array([len(group) for group in groups], np.int64), rest)
+    for group, quota in zip(groups, quotas, strict=True):
+        chosen = group
+        if 0 < quota < len(group):
+            importance = _importance(scores[group], alpha, beta)
+            edges = _similar(features[group], neighbours)
+            chosen = group[_representatives(importance, edges, lots[group], quota)]
+        kept = np.concatenate([kept, chosen[:quota]])
+    return np.sort(kept)
+
+
+def _hardest_of_each(aum: Array | None, labels: Array, cut_off: float, ties: Array) -> Array:
+    dropped = [
+        group[hardest(None if aum is None else aum[group], cut_off, ties[group])]
+        for group in classes(labels, np.arange(len(labels)))
+    ]
+    return np.concatenate(dropped)
+
+
+def _importance(scores: Array, alpha: float, beta: float) -> Array:
+    above = scores.astype(np.float64) - scores.min()
+    scaled = above / above.max() if above.any() else np.full(len(above), 0.5)
+    importance: Array = scaled ** (alpha - 1) * (1 - scaled) ** (beta - 1)
+    return importance
+
+
+def _similar(features: Array, neighbours: int) -> tuple[Array, Array, Array]:
+    """Give the graph over angles, with every sample also its own neighbour, and similarities."""
+    lengths = np.linalg.norm(features.astype(np.float64), axis=1)
+    units = features / np.where(lengths > 0, lengths, 1)[:, None]
+    starts, others, distances = graph(units, neighbours)
+    own = np.arange(len(units))
+    others = np.insert(others, starts[:-1], own)
+    distances = np.insert(distances, starts[:-1], 0)
+    starts = starts + np.arange(len(starts))
+    ones = (lengths > 0).astype(np.float64)
+    cosines = (np.repeat(ones, np.diff(starts)) + ones[others] - distances**2) / 2
+    return starts, others, 0.5 + 0.5 * cosines
+
+
+def _representatives(
+    importance: Array, edges: tuple[Array, Array, Array], ties: Array, k: int
+) -> list[int]:
+    """Give the positions of k samples in the order in which they are kept, by lazy greedy."""
+    starts, others, similarities = edges
+    offered = similarities * np.repeat(importance, np.diff(starts))
+    reached = np.zeros(len(importance))
+    heap = sorted((-np.inf, lot, sample) for sample, lot in enumerate(ties.tolist()))
+    chosen: list[int] = []
+    while len(chosen) < k:
+        _, lot, sample = heappop(heap)
+        near = slice(starts[sample], starts[sample + 1])
+        added = np.maximum(offered[near] - reached[others[near]], 0)
+        now = (-float(added.sum()), lot, sample)
+        if heap and now > heap[0]:
+            heappush(heap, now)
+            continue
+        chosen.append(sample)
+        reached[others[near]] = np.maximum(reached[others[near]], offered[near])
+    return chosen

@@ -1,0 +1,179 @@
+r"""D2 pruning: hard samples that are not close to one another, by messages between neighbours.
+
+Samples i and j are joined when either is among the nearest of the other, at distance d_ij.
+
+1. Forward, a sample hears how hard its neighbours are:
+   :math:`u_i = s_i + \sum_j e^{-d_{ij}} \max(s_j, 10^{-7})`.
+2. Again and again the highest u_i is kept, and its neighbours lose
+   :math:`e^{-\gamma d_{ij}} u_i`. Once the highest u is negative, they gain by it.
+
+This is the form of the authors' code; the paper writes squared distances.
+"""
+
+from heapq import heapify, heappop, heappush
+from typing import Literal
+
+import numpy as np
+
+from dualprune.arrays import Array, check_choice
+from dualprune.errors import InputError
+from dualprune.select.keys import Unscored, check_budget, scored, uniform
+from dualprune.select.neighbours import check_features, graph
+from dualprune.select.quotas import even
+from dualprune.select.stratified import hardest
+
+__all__ = ["check_graph", "classes", "d2", "forward", "greedy", "remaining"]
+
+Graph = tuple[Array, Array, Array]
+
+
+def d2(
+    scores: Array,
+    features: Array,
+    labels: Array | None = None,
+    aum: Array | None = None,
+    *,
+    k: int,
+    seed: int,
+    neighbours: int = 5,
+    gamma: float = 0.1,
+    cut_off: float = 0.0,
+    scope: Literal["class", "global"] = "class",
+    unscored: Unscored = "error",
+) -> Array:
+    """Keep high scores in dense places, each kept sample lowering those of its neighbours.
+
+    A class whose share is all it has is kept whole. In a class of no more than `neighbours` samples
+    all are neighbours. Ties fall by lot.
+
+    Parameters
+    ----------
+    scores, labels
+        Shape (samples,); labels are needed to divide the budget and the graph by class.
+    features
+        What distances are taken between, such as the last layer's input, shape (samples, width).
+    aum
+        High for hard, as `score.aum` gives it, shape (samples,); needed for a cut-off.
+    neighbours
+        How many nearest samples each is joined to; it may have more, joined from their side.
+    gamma
+        How fast the penalty fades with distance; 0 is the same penalty for all neighbours.
+    cut_off
+        Share of all samples to drop first: those with the highest `aum`, the hardest.
+    scope
+        One graph per class and the same number of each class, or one graph over all samples.
+    unscored
+        What to do with samples whose score is NaN.
+
+    Examples
+    --------
+    The two best are near each other: one of them stands for both.
+
+    >>> scores, features = np.array([4.0, 3.9, 1.0]), np.array([[0.0], [0.1], [5.0]])
+    >>> d2(scores, features, k=2, seed=0, neighbours=1, scope="global").tolist()
+    [0, 2]
+
+    References
+    ----------
+    Maharana et al., 2024. D2 Pruning: Message Passing for Balancing Diversity and Difficulty in
+    Data Pruning. arXiv:2310.07931
+    """
+    check_budget(k, scores, features, labels, aum)
+    check_graph(scores, features, neighbours)
+    _check(labels, gamma, scope)
+    lots = uniform(seed, 0, len(scores))
+    kept, have, rest = scored(np.isnan(scores), k, unscored)
+    left = remaining(have, hardest(aum, cut_off, lots), rest, cut_off)
+    groups = classes(labels if scope == "class" else None, left)
+    quotas = even(np.array([len(group) for group in groups]), rest)
+    for group, quota in zip(groups, quotas, strict=True):
+        chosen = group
+        if 0 < quota < len(group):
+            edges = graph(features[group], neighbours)
+            values = forward(np.asarray(scores, np.float64)[group], edges)
+            chosen = group[greedy(values, edges, lots[group], quota, gamma=gamma)]
+        kept = np.concatenate([kept, chosen[:quota]])
+    return np.sort(kept)
+
+
+def _check(labels: Array | None, gamma: float, scope: str) -> None:
+    check_choice("scope", scope, Literal["class", "global"])
+    if scope == "class" and labels is None:
+        raise InputError("d2 by class needs the labels; give them or choose scope='global'")
+    if not gamma >= 0:
+        raise InputError(f"gamma must not be negative, got {gamma}")
+
+
+def check_graph(scores: Array, features: Array, neighbours: int) -> None:
+    """Refuse what no graph of scored samples can be made of."""
+    check_features(features)
+    if neighbours < 1:
+        raise InputError(f"neighbours must be at least 1, got {neighbours}")
+    if np.isinf(scores).any():
+        raise InputError(
+            f"the score of sample {np.isinf(scores).argmax()} is infinite; choose another score, "
+            "or make it NaN and choose what to do with samples without a score"
+        )
+
+
+def remaining(have: Array, dropped: Array, wanted: int, cut_off: float) -> Array:
+    """Give the ids of `have` that are not dropped, or refuse to keep more than those."""
+    left = np.setdiff1d(have, dropped, assume_unique=True)
+    if wanted > len(left):
+        raise InputError(
+            f"cannot keep {wanted} of {len(have)} samples after a cut-off of {cut_off}: "
+            f"{len(left)} are left; keep fewer or cut off less"
+        )
+    return left
+
+
+def classes(labels: Array | None, ids: Array) -> list[Array]:
+    """Divide sorted ids by class; without labels all are of one.
+
+    >>> [group.tolist() for group in classes(np.array([7, 2, 7, 2]), np.array([0, 1, 2]))]
+    [[1], [0, 2]]
+    """
+    known = np.zeros(len(ids)) if labels is None else labels[ids]
+    ends = np.cumsum(np.unique(known, return_counts=True)[1])
+    return np.split(ids[np.argsort(known, kind="stable")], ends)[:-1]
+
+
+def forward(scores: Array, edges: Graph) -> Array:
+    """Add what every sample hears from its neighbours to its own score.
+
+    >>> edges = graph(np.array([[0.0], [1.0], [3.0]]), 1)
+    >>> forward(np.array([1.0, 2.0, 4.0]), edges).round(4).tolist()
+    [1.7358, 2.9092, 4.2707]
+    """
+    starts, others, distances = edges
+    rows = np.repeat(np.arange(len(scores)), np.diff(starts))
+    heard = np.exp(-distances) * np.maximum(scores[others], 1e-7)
+    return scores + np.bincount(rows, heard, minlength=len(scores))
+
+
+def greedy(values: Array, edges: Graph, ties: Array, k: int, *, gamma: float) -> list[int]:
+    """Give the positions of k samples in the order in which they are kept.
+
+    A value can rise as well as fall, so every change is pushed and what it replaced is skipped.
+
+    >>> edges = graph(np.array([[0.0], [1.0], [3.0]]), 1)
+    >>> greedy(np.array([1.7358, 2.9092, 4.2707]), edges, np.zeros(3), 3, gamma=0.1)
+    [2, 0, 1]
+    """
+    starts, others, distances = edges
+    fading, lots = np.exp(-gamma * distances), ties.tolist()
+    values, waiting = values.copy(), np.ones(len(values), bool)
+    heap = list(zip((-values).tolist(), lots, range(len(values)), strict=True))
+    heapify(heap)
+    chosen: list[int] = []
+    while len(chosen) < k:
+        value, _, best = heappop(heap)
+        if not waiting[best] or value != -values[best]:
+            continue
+        chosen.append(best)
+        waiting[best] = False
+        near = slice(starts[best], starts[best + 1])
+        values[others[near]] -= fading[near] * values[best]
+        for other in others[near][waiting[others[near]]].tolist():
+            heappush(heap, (-float(values[other]), lots[other], other))
+    return chosen

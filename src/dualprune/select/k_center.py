@@ -1,0 +1,94 @@
+"""Greedy k-centre: cover the features with k balls as small as possible.
+
+1. The first centre is the sample nearest the mean.
+2. The next is always the sample farthest from all centres so far.
+
+The largest distance left is at most twice the smallest possible one. The distance to the nearest
+centre only falls as centres are added, so it is brought up to date only when it could lead.
+"""
+
+from heapq import heapify, heappop, heappush
+
+import numpy as np
+
+from dualprune.arrays import Array, check_choice
+from dualprune.errors import InputError
+from dualprune.select.d2 import classes
+from dualprune.select.keys import Balance, check_budget, uniform
+from dualprune.select.neighbours import check_features
+from dualprune.select.quotas import even, proportional
+
+__all__ = ["k_center"]
+
+
+def k_center(
+    features: Array,
+    labels: Array | None = None,
+    *,
+    k: int,
+    seed: int,
+    balance: Balance = "none",
+) -> Array:
+    """Keep the centres that leave no sample far from the nearest one; ties fall by lot.
+
+    It takes time in proportion to samples, width and k at most, and a float64 copy of the features.
+
+    Parameters
+    ----------
+    features
+        What distances are taken between, such as the last layer's input, shape (samples, width).
+    labels
+        Shape (samples,); needed only to balance classes, each of which then has its own centres.
+    balance
+        Let every class keep the same share (proportional) or the same number (uniform).
+
+    Examples
+    --------
+    The middle first, then the ends.
+
+    >>> k_center(np.array([[0.0], [1.0], [2.0], [3.1], [4.1]]), k=3, seed=0).tolist()
+    [0, 2, 4]
+
+    References
+    ----------
+    Sener and Savarese, 2018. Active Learning for Convolutional Neural Networks: A Core-Set
+    Approach. arXiv:1708.00489
+    """
+    check_budget(k, features, labels)
+    check_features(features)
+    check_choice("balance", balance, Balance)
+    if balance != "none" and labels is None:
+        raise InputError("balancing classes needs the labels")
+    lots, everyone = uniform(seed, 0, len(features)), np.arange(len(features))
+    groups = classes(None if balance == "none" else labels, everyone)
+    divided = even if balance == "uniform" else proportional
+    quotas = divided(np.array([len(group) for group in groups]), k)
+    centres = [
+        group[_farthest_first(features[group], lots[group], quota)]
+        for group, quota in zip(groups, quotas, strict=True)
+    ]
+    return np.sort(np.concatenate(centres))
+
+
+def _farthest_first(features: Array, ties: Array, k: int) -> Array:
+    """Give the positions of k centres in the order in which they are chosen."""
+    if k in (0, len(features)):
+        return np.arange(k)
+    points = features - features.mean(axis=0, dtype=np.float64)
+    squares = np.einsum("ij,ij->i", points, points)
+    first = np.lexsort((ties, squares))[0]
+    centres, places = np.full(k, first), np.tile(points[first], (k, 1))
+    heap = [(-np.inf, lot, i) for i, lot in enumerate(ties.tolist()) if i != first]
+    heapify(heap)
+    met, count = np.zeros(len(points), np.int64), 1
+    while count < k:
+        far, lot, i = heappop(heap)
+        if met[i] == count:
+            centres[count], places[count] = i, points[i]
+            count += 1
+            continue
+        new = slice(met[i], count)
+        gaps = squares[i] + squares[centres[new]] - 2 * (places[new] @ points[i])
+        heappush(heap, (max(far, -max(float(gaps.min()), 0.0)), lot, i))
+        met[i] = count
+    return centres

@@ -1,0 +1,151 @@
+"""One epoch of training: which samples, in which batches, with which weight."""
+
+import math
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import torch
+from torch import Generator, Tensor, nn
+from torch.nn.functional import cross_entropy
+from torch.optim import SGD
+
+from dualprune.arrays import Array
+from dualprune.dynamic import Plan as DayPlan
+from dualprune.record import Recorder
+from dualprune.record.processes import processes
+from dualprune.train.batches import Batches, augment
+from dualprune.train.evaluate import last_features
+from dualprune.train.order import batches_of_epoch, stream
+from dualprune.train.recipe import Recipe
+
+__all__ = ["Dynamic", "Plan", "Trained", "train_epoch"]
+
+
+class Dynamic(Protocol):
+    """What decides before every epoch; ids are positions among those that may be trained on."""
+
+    def plan(self, epoch: int) -> DayPlan: ...
+    def observe(self, ids: Array, losses: Array) -> None: ...
+    def state(self) -> dict[str, Array]: ...
+    def restore(self, state: dict[str, Array]) -> None: ...
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How long to train, on what, and with which randomness.
+
+    `schedule` is the length of the cosine in epochs, which need not be whole; `epochs` is how many
+    of them to train. `ids` are those to train on, sorted; `dynamic` may choose among them anew
+    before every epoch. `weights`, one per sample, are averaged over a batch and multiply its loss,
+    as TDDS trains. Orders and augmentation depend on seed and epoch alone, so that a training
+    resumed from its checkpoint ends where an uninterrupted one does.
+    """
+
+    recipe: Recipe
+    ids: Array
+    batch: int
+    epochs: int
+    schedule: float
+    seed: int
+    dynamic: Dynamic | None = None
+    weights: Tensor | None = None
+
+
+@dataclass(frozen=True)
+class Trained:
+    """Mean loss of an epoch, the ids trained on, and how many images went forward."""
+
+    loss: float
+    ids: Array
+    forward: int
+
+
+def train_epoch(
+    model: nn.Module,
+    data: Batches,
+    plan: Plan,
+    optimizer: SGD,
+    epoch: int,
+    recording: Recorder | None,
+) -> Trained:
+    """Take the steps of one epoch, and let a dynamic plan see the losses."""
+    day = _everything(len(plan.ids)) if plan.dynamic is None else plan.dynamic.plan(epoch)
+    weights = _by_sample(plan.ids[day.train], day.weights, data)
+    batches = batches_of_epoch(weights.cpu() > 0, plan.batch, seed=plan.seed, epoch=epoch)
+    left = round(plan.schedule * len(batches)) - (epoch - 1) * len(batches)
+    draw = stream(plan.seed, epoch, 1 + processes()[0])
+    seen: list[tuple[Tensor, Tensor]] = []
+    model.train()
+    for step, (ids, raw) in enumerate(zip(batches[:left], data.raw(batches[:left]), strict=True)):
+        part = (epoch - 1 + step / len(batches)) / plan.schedule
+        optimizer.param_groups[0]["lr"] = _learning_rate(plan.recipe, part)
+        logits, losses = _forward(model, data, plan.recipe, ids, raw, draw)
+        loss = (losses * weights[ids]).mean()
+        if plan.weights is not None:
+            loss = loss * plan.weights[ids].mean()
+        optimizer.zero_grad()
+        loss.backward()  # type: ignore[no-untyped-call] # torch
+        optimizer.step()
+        seen.append((ids, losses.detach()))
+        if recording is not None:
+            recording.update(logits, data.labels[ids], ids, last_features(model))
+    trained, values = _joined(seen)
+    if plan.dynamic is not None:
+        seen += _look(model, data, plan, plan.ids[day.look], draw)
+        ids_seen, losses_seen = _joined(seen)
+        plan.dynamic.observe(np.searchsorted(plan.ids, ids_seen), losses_seen)
+    mean = float(values.mean()) if len(values) else math.nan
+    return Trained(mean, trained, len(trained) + len(day.look))
+
+
+def _everything(count: int) -> DayPlan:
+    return DayPlan(np.arange(count), np.ones(count), np.empty(0, np.int64))
+
+
+def _by_sample(ids: Array, weights: Array, data: Batches) -> Tensor:
+    """Weights of all samples on the device of the data, 0 for those not trained on."""
+    by_sample = torch.zeros(len(data))
+    by_sample[torch.from_numpy(ids)] = torch.from_numpy(weights).float()
+    return by_sample.to(data.device)
+
+
+def _forward(
+    model: nn.Module, data: Batches, recipe: Recipe, ids: Tensor, raw: Tensor, draw: Generator
+) -> tuple[Tensor, Tensor]:
+    """Give the logits of augmented images, and each one's loss."""
+    kind = data.device.type
+    images = augment(raw, crop=recipe.crop, flip=recipe.flip, draw=draw)
+    with torch.autocast(kind, torch.bfloat16, enabled=kind == "cuda"):
+        logits: Tensor = model(data.normalised(images))
+        return logits, cross_entropy(logits, data.labels[ids], reduction="none")
+
+
+@torch.no_grad()
+def _look(
+    model: nn.Module, data: Batches, plan: Plan, ids: Array, draw: Generator
+) -> list[tuple[Tensor, Tensor]]:
+    """Losses of samples that are not trained on, in evaluation mode but augmented."""
+    model.eval()
+    batches = [torch.from_numpy(ids[i : i + plan.batch]) for i in range(0, len(ids), plan.batch)]
+    return [
+        (part, _forward(model, data, plan.recipe, part, raw, draw)[1])
+        for part, raw in zip(batches, data.raw(batches), strict=True)
+    ]
+
+
+def _joined(seen: list[tuple[Tensor, Tensor]]) -> tuple[Array, Array]:
+    if not seen:
+        return np.empty(0, np.int64), np.empty(0)
+    ids, losses = (torch.cat(each).cpu().numpy() for each in zip(*seen, strict=True))
+    return ids, losses
+
+
+def _learning_rate(recipe: Recipe, part: float) -> float:
+    """Cosine from `lr` to `lr_end`, at this part of the schedule.
+
+    >>> from dualprune.train.recipe import recipes
+    >>> [round(_learning_rate(recipes()["cifar10"], part), 4) for part in (0, 0.5, 1)]
+    [0.1, 0.05, 0.0]
+    """
+    return recipe.lr_end + (recipe.lr - recipe.lr_end) * (1 + math.cos(math.pi * part)) / 2
