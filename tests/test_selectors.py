@@ -944,3 +944,16 @@ def test_keep_and_prune_exclude_each_other_and_one_is_needed():
     for asked in ({}, {"keep": "0.5", "prune": "0.5"}):
         with pytest.raises(InputError, match="either keep or prune"):
             budget(100, **asked)
+
+
+def test_selectors_with_the_same_seed_draw_independently_of_each_other():
+    n, k = 20_000, 6_000
+    flat = np.ones(n)
+    drawn = {
+        "random": random(np.zeros(n, int), k=k, seed=3),
+        "beta": beta(flat, flat / 2, k=k, seed=3),
+        "stratified": stratified(np.linspace(0, 1, n), k=k, seed=3),
+    }
+    expected, spread = k * k / n, np.sqrt(k * (k / n) * (1 - k / n) * (n - k) / (n - 1))
+    for one, other in itertools.combinations(drawn.values(), 2):
+        assert abs(len(np.intersect1d(one, other)) - expected) < 5 * spread

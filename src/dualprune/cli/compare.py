@@ -62,8 +62,9 @@ def compare(
 def _accuracies(cells: "list[Cell]") -> Table:
     """One row per method and share kept; costs are in passes over all samples, and in time."""
     table = Table(
-        *("method", "kept", f"accuracy ({cells[0].result.judged_on})"),
-        *("forward", "backward", "training", "with recording"),
+        *("method", "kept", f"{cells[0].result.judged_on} %", "forward", "backward"),
+        *("training", "+ recording"),
+        title="accuracy; passes over all samples, forward and backward; time",
     )
     for method, keep in dict.fromkeys((cell.method, cell.keep) for cell in cells):
         same = [cell for cell in cells if (cell.method, cell.keep) == (method, keep)]
@@ -85,8 +86,8 @@ def _agreement(cells: "list[Cell]") -> Table:
     """Overlap of coresets between seeds and between methods, and how alike seeds rank."""
     chosen = [cell for cell in cells if len(cell.ids) < cell.result.samples]
     methods = list(dict.fromkeys(cell.method for cell in chosen))
-    table = Table("method", "kept", "ranks of seeds", "overlap of seeds", *methods)
-    table.title = "what is kept alike: rank correlation of scores, shares of coresets in common"
+    table = Table("method", "kept", "ranks", "seeds", *methods)
+    table.title = "rank correlation of seeds; overlap of coresets: of seeds, and with each method"
     by_name = {(cell.method, cell.keep, cell.seed): cell for cell in chosen}
     for method, keep in dict.fromkeys((cell.method, cell.keep) for cell in chosen):
         same = [c for c in chosen if (c.method, c.keep) == (method, keep)]
@@ -108,10 +109,10 @@ def _common(same: "list[Cell]", others: list[Array]) -> str:
 
 
 def spread(shares: list[float]) -> str:
-    """Mean and deviation in percent.
+    """Mean and deviation, in percent.
 
     >>> spread([0.9, 0.92]), spread([0.9])
-    ('91.0 ± 1.4 %', '90.0 %')
+    ('91.0 ± 1.4', '90.0')
     """
     deviation = f" ± {100 * stdev(shares):.1f}" if len(shares) > 1 else ""
-    return f"{100 * mean(shares):.1f}{deviation} %"
+    return f"{100 * mean(shares):.1f}{deviation}"

@@ -47,7 +47,7 @@ def demo(
 def _table(cells: "list[Cell]", flipped: Array) -> Table:
     """One row per method and share kept; times are shares of training on everything."""
     table = Table(
-        *("kept", "method", "accuracy", "wrong labels", "training time", "with recording"),
+        *("kept", "method", "accuracy %", "wrong labels", "training time", "+ recording"),
         title=f"digits, {_WRONG:.0%} of the labels wrong",
     )
     full = mean(cell.result.seconds for cell in cells if cell.method == "everything")

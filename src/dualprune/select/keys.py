@@ -27,8 +27,11 @@ Balance = Literal["none", "proportional", "uniform"]
 Unscored = Literal["error", "keep", "drop"]
 
 
-def uniform(seed: int, start: int, stop: int) -> Array:
+def uniform(seed: int, start: int, stop: int, *, stream: int = 0) -> Array:
     """Give a number strictly between 0 and 1 for each id in ``range(start, stop)``.
+
+    Selectors that draw rather than break ties have a stream each: what one of them keeps says
+    nothing of what another one keeps with the same seed.
 
     >>> whole = uniform(7, 0, 1000)
     >>> bool((uniform(7, 513, 600) == whole[513:600]).all())
@@ -37,7 +40,7 @@ def uniform(seed: int, start: int, stop: int) -> Array:
     if not 0 <= seed < 2**64:
         raise InputError(f"seed must be from 0 to 2**64 - 1, got {seed}")
     first = start // 4  # Philox makes four numbers at a time
-    generator = np.random.Philox(key=seed).advance(first)
+    generator = np.random.Philox(key=seed | stream << 64).advance(first)
     bits = generator.random_raw(stop - 4 * first)[start - 4 * first :]
     bits >>= np.uint64(12)
     bits |= np.uint64(1023 << 52)  # as the fraction of a float between 1 and 2

@@ -26,5 +26,5 @@ def random(labels: Array, *, k: int, seed: int, balance: Balance = "none", floor
     >>> labels[random(labels, k=2, seed=3, balance="uniform")].tolist()
     [0, 1]
     """
-    keys = uniform(seed, 0, len(labels))
+    keys = uniform(seed, 0, len(labels), stream=1)
     return choose(keys, k, keys, labels=labels, balance=balance, floor=floor)

@@ -63,9 +63,9 @@ def stratified(
     Zheng et al., 2023. Coverage-centric Coreset Selection for High Pruning Rates. arXiv:2210.15809
     """
     check_budget(k, scores, aum)
-    lots = uniform(seed, 0, len(scores))
+    lots, ties = uniform(seed, 0, len(scores), stream=2), uniform(seed, 0, len(scores))
     without, have, rest = scored(np.isnan(scores), k, unscored)
-    left = np.setdiff1d(have, hardest(aum, cut_off, lots), assume_unique=True)
+    left = np.setdiff1d(have, hardest(aum, cut_off, ties), assume_unique=True)
     if rest > len(left):
         raise InputError(
             f"cannot keep {k} of {len(scores)} samples after a cut-off of {cut_off}: "
