@@ -4,7 +4,7 @@ import random as global_random
 from decimal import Decimal
 from fractions import Fraction
 from inspect import signature
-from itertools import pairwise
+from itertools import combinations, pairwise
 from math import floor as rounded_down
 from typing import Literal, get_origin
 
@@ -955,5 +955,5 @@ def test_selectors_with_the_same_seed_draw_independently_of_each_other():
         "stratified": stratified(np.linspace(0, 1, n), k=k, seed=3),
     }
     expected, spread = k * k / n, np.sqrt(k * (k / n) * (1 - k / n) * (n - k) / (n - 1))
-    for one, other in itertools.combinations(drawn.values(), 2):
+    for one, other in combinations(drawn.values(), 2):
         assert abs(len(np.intersect1d(one, other)) - expected) < 5 * spread
