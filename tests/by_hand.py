@@ -71,6 +71,10 @@ def el2n_by_hand(error_norm, over="last"):
     return of_each_sample(error_norm, fold[over])
 
 
+def grand_by_hand(grand_norm, over="last"):
+    return el2n_by_hand(grand_norm, over)
+
+
 def entropy_by_hand(entropy):
     return of_each_sample(entropy, lambda values: values[-1] if values else nan)
 
@@ -111,6 +115,7 @@ ORACLES = {
     "dual": dual_by_hand,
     "dyn_unc": dyn_unc_by_hand,
     "el2n": el2n_by_hand,
+    "grand": grand_by_hand,
     "forgetting": forgetting_by_hand,
     "aum": aum_by_hand,
     "aum_prob": aum_prob_by_hand,

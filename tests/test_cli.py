@@ -12,12 +12,13 @@ from dualprune import Coreset, Run, score, select
 from dualprune.arrays import knobs
 from dualprune.cli.__main__ import app, main
 from dualprune.run.attempts import Attempt, Description
+from dualprune.run.features import write_features
 from dualprune.run.writer import begin, write_part
 from dualprune.score import SCORES
 from dualprune.select import SELECTORS
 
 SAMPLES, EPOCHS = 60, 12
-SIGNALS = ("loss", "margin", "rival", "entropy", "error_norm", "kl_step")
+SIGNALS = ("loss", "margin", "rival", "entropy", "error_norm", "kl_step", "feature_norm")
 
 
 def columns(epoch, ids):
@@ -42,6 +43,8 @@ def write_epochs(root, epochs, *, start_epoch=None, writers=1, absent=()):
 @pytest.fixture
 def run(tmp_path):
     write_epochs(tmp_path / "run", range(1, EPOCHS + 1))
+    features = np.random.default_rng(0).normal(size=(SAMPLES, 4))
+    write_features(tmp_path / "run", EPOCHS, features)
     return tmp_path / "run"
 
 

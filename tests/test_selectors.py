@@ -18,7 +18,17 @@ from scipy.stats import chi2, chisquare, kstest
 from dualprune.arrays import inputs, knobs
 from dualprune.errors import InputError
 from dualprune.score import SCORES
-from dualprune.select import SELECTORS, anchor_confidence, beta, budget, random, stratified, top
+from dualprune.select import (
+    SELECTORS,
+    anchor_confidence,
+    beta,
+    boss,
+    budget,
+    d2,
+    random,
+    stratified,
+    top,
+)
 from dualprune.select.beta import log_density, parameters
 from dualprune.select.keys import uniform
 from dualprune.select.quotas import even, proportional
@@ -51,6 +61,7 @@ def data_for(fn, **changed):
         "confidence": draw.random(SAMPLES),
         "labels": np.arange(SAMPLES) % 4,
         "aum": draw.normal(size=SAMPLES),
+        "features": draw.normal(size=(SAMPLES, 3)),
     }
     return {name: changed.get(name, data[name]) for name in inputs(fn)}
 
@@ -104,9 +115,10 @@ def test_the_same_seed_gives_the_same_subset(fn):
 
 
 @every_selector
-def test_another_seed_gives_another_subset_unless_scores_alone_decide(fn):
+def test_another_seed_gives_another_subset_unless_the_data_alone_decide(fn):
     subsets = {tuple(fn(**data_for(fn), k=9, seed=seed)) for seed in range(20)}
-    assert len(subsets) == 1 if fn is top else len(subsets) > 10
+    drawn = fn in (random, beta, stratified)
+    assert len(subsets) > 10 if drawn else len(subsets) == 1 or fn in (d2, boss)  # class budgets
 
 
 @every_selector
@@ -141,7 +153,7 @@ def test_selecting_leaves_its_inputs_as_they_were(fn):
 
 @every_selector
 def test_arrays_that_selectors_read_can_be_found_by_name(fn):
-    assert set(inputs(fn)) <= {"scores", "labels", *SCORES}
+    assert set(inputs(fn)) <= {"scores", "labels", "features", *SCORES}
     assert {"k", "seed"} <= signature(fn).parameters.keys()
     assert all(knob.default is not knob.empty for knob in knobs(fn).values())
 

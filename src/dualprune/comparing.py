@@ -98,14 +98,17 @@ def _cells(
 def _chooser(method: str, share: float, seed: int) -> Callable[[int, int], Dynamic]:
     """Make a dynamic method for a share kept.
 
-    InfoBatch skips that much less of the easy samples; IES has a threshold and no share.
+    InfoBatch skips what is not kept of its easy samples, at most nine tenths; IES has a threshold
+    and no share.
     """
 
     def make(samples: int, epochs: int) -> Dynamic:
         if method == "random-dynamic":
             return RandomEveryEpoch(samples, keep=share, seed=seed)
         if method == "infobatch":
-            return InfoBatch(samples, epochs=epochs, prune=min(1 - share, 0.9), seed=seed)
+            return InfoBatch(
+                samples, epochs=epochs, prune=min(round(1 - share, 12), 0.9), seed=seed
+            )
         return IES(samples)
 
     return make

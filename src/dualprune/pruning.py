@@ -61,8 +61,8 @@ def prune(
     """
     images, test = (data, None) if isinstance(data, Images) else load(data, download=download)
     k, out = budget(len(images), keep=str(keep)), Path(out)
-    if materialize and not images.files:
-        raise InputError("only images that are files can be linked or copied")
+    if materialize:
+        _refuse_to_materialize(images, out)
     name = "images" if isinstance(data, Images) else str(data)
     setup = Setup.of(images, test, name=name, recipe=recipe, model=model)
     epochs = setup.recipe.record if epochs is None else epochs
@@ -72,13 +72,20 @@ def prune(
     coreset = choose(method, runs, k=k, seed=seed, c_d=setup.recipe.c_d, epochs=epochs)
     coreset = replace(coreset, card=coreset.card | _facts(setup, runs[0], coreset, name))
     _save(coreset, out)
-    if materialize:
+    if materialize and not (out / "images").exists():
         write_tree(images.take(coreset.ids), out / "images", materialize)
     if find_spec("matplotlib") is not None:
         _draw(runs[0], coreset, out / "moon.png")
     if check:
         against_random(setup, coreset, out / "check", watch=watch)
     return coreset
+
+
+def _refuse_to_materialize(images: Images, out: Path) -> None:
+    if not images.files:
+        raise InputError("only images that are files can be linked or copied")
+    if (out / "images").exists() and not (out / "card.json").exists():
+        raise InputError(f"{out / 'images'} is in the way; choose another folder for --out")
 
 
 def _facts(setup: Setup, run: Run, coreset: Coreset, data: str) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from dualprune.agreement import mean_overlap, overlap, rank_correlation
 from dualprune.arrays import Array
 from dualprune.cli.options import Data, Download, Model, Out, RecipeName
 from dualprune.cli.progress import duration, watch
-from dualprune.data import load
+from dualprune.data import load, validation_split
 
 if TYPE_CHECKING:
     from dualprune.comparing import Cell
@@ -38,12 +38,16 @@ def compare(
 ) -> None:
     """Train on what each method keeps, and show accuracies with their deviation over seeds.
 
+    Where there are no test images, a tenth of every class is kept apart to judge by.
+
     Killed and started again with the same flags, it goes on where it was.
     """
     from dualprune.comparing import compare as compare_all  # noqa: PLC0415 - loads torch
     from dualprune.train import Setup  # noqa: PLC0415
 
     images, test = load(data, download=download)
+    if test is None:  # apart from the start, so that all methods choose as many of the same
+        images, test = validation_split(images, 0.1, seed=0)
     cells = compare_all(
         Setup.of(images, test, name=data, recipe=recipe, model=model),
         out,

@@ -1,12 +1,13 @@
 """Write images that are files as a folder tree of their own, linked or copied."""
 
+import os
 import shutil
 from pathlib import Path
 from typing import Literal
 from uuid import uuid4
 
 from dualprune.data.images import Images
-from dualprune.errors import WriteError
+from dualprune.errors import InputError, WriteError
 from dualprune.files import make_folders
 
 __all__ = ["write_tree"]
@@ -14,15 +15,15 @@ __all__ = ["write_tree"]
 
 def write_tree(images: Images, folder: Path, how: Literal["link", "copy"]) -> None:
     """Fill a new folder, one sub-folder per class; it is there whole or not at all."""
-    if folder.exists():
-        shutil.rmtree(folder)
+    if os.path.lexists(folder):
+        raise InputError(f"{folder} is in the way; choose another folder")
     building = folder.with_name(f".{uuid4().hex}.tmp")
     try:
         for file, name in zip(images.files, images.names, strict=True):
             target = building / name
             make_folders(target.parent)
             if how == "link":
-                target.symlink_to(file.resolve())
+                target.symlink_to(file.resolve(strict=True))
             else:
                 shutil.copyfile(file, target)
         building.rename(folder)

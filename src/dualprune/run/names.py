@@ -1,5 +1,7 @@
 """names.parquet: what the samples of a run are called, and where each was in its source."""
 
+import json
+from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +19,8 @@ def write_names(root: Path, names: tuple[str, ...], source: Array) -> None:
     """Write one row per sample; `names` is empty where samples have none."""
     columns = {"id": np.arange(len(source)), "source": np.asarray(source, np.int64)}
     table = pa.table({**columns, **({"name": pa.array(names, pa.string())} if names else {})})
-    write_table(root / "names.parquet", table)
+    sums = {"sha256": _digest(list(names), columns["source"])}
+    write_table(root / "names.parquet", table.replace_schema_metadata(sums))
 
 
 def read_names(root: Path, samples: int) -> dict[str, Array]:
@@ -27,8 +30,19 @@ def read_names(root: Path, samples: int) -> dict[str, Array]:
         return {}
     try:
         table = pq.read_table(path, page_checksum_verification=True)
-    except (pa.ArrowException, OSError) as error:
+        names = table.column("name").to_pylist() if "name" in table.column_names else []
+        source = table.column("source").to_numpy()
+    except (pa.ArrowException, OSError, KeyError, ValueError) as error:
         raise DamagedError(f"{path} is damaged: {error}") from error
-    if table.num_rows != samples:
-        raise DamagedError(f"{path} names {table.num_rows} samples, the run has {samples}")
-    return {name: table.column(name).to_numpy() for name in table.column_names if name != "id"}
+    stated = (table.schema.metadata or {}).get(b"sha256", b"").decode("ascii", "replace")
+    if stated != _digest(names, source):
+        raise DamagedError(f"{path} is damaged: its names are not what was written")
+    if len(source) != samples:
+        raise DamagedError(f"{path} names {len(source)} samples, the run has {samples}")
+    return {"source": source, **({"name": np.array(names, object)} if names else {})}
+
+
+def _digest(names: list[str], source: Array) -> str:
+    content = sha256(json.dumps(names).encode())
+    content.update(np.ascontiguousarray(source, "<i8").data)
+    return content.hexdigest()

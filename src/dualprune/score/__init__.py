@@ -11,6 +11,8 @@ from dualprune.score.el2n import el2n
 from dualprune.score.entropy import entropy
 from dualprune.score.forgetting import forgetting
 from dualprune.score.from_runs import from_runs
+from dualprune.score.grand import grand
+from dualprune.score.ssp import ssp
 from dualprune.score.tdds import tdds
 from dualprune.score.variability import variability
 
@@ -25,6 +27,8 @@ __all__ = [
     "entropy",
     "forgetting",
     "from_runs",
+    "grand",
+    "ssp",
     "tdds",
     "variability",
 ]
@@ -32,7 +36,7 @@ __all__ = [
 SCORES: dict[str, Callable[..., Array]] = {
     f.__name__: f
     for f in (
-        *(dual, dyn_unc, el2n, forgetting, aum, aum_prob),
-        *(entropy, tdds, confidence, variability),
+        *(dual, dyn_unc, el2n, grand, forgetting, aum, aum_prob),
+        *(entropy, tdds, ssp, confidence, variability),
     )
 }

@@ -4,13 +4,31 @@ from collections.abc import Callable
 
 from dualprune.arrays import Array
 from dualprune.select.beta import anchor_confidence, beta
+from dualprune.select.boss import boss
 from dualprune.select.budget import budget
+from dualprune.select.bws import bws
+from dualprune.select.d2 import d2
+from dualprune.select.k_center import k_center
+from dualprune.select.moderate import moderate
 from dualprune.select.random import random
 from dualprune.select.stratified import stratified
 from dualprune.select.top import top
 
-__all__ = ["SELECTORS", "anchor_confidence", "beta", "budget", "random", "stratified", "top"]
+__all__ = [
+    "SELECTORS",
+    "anchor_confidence",
+    "beta",
+    "boss",
+    "budget",
+    "bws",
+    "d2",
+    "k_center",
+    "moderate",
+    "random",
+    "stratified",
+    "top",
+]
 
 SELECTORS: dict[str, Callable[..., Array]] = {
-    f.__name__: f for f in (top, random, beta, stratified)
+    f.__name__: f for f in (top, random, beta, stratified, moderate, k_center, d2, boss, bws)
 }

@@ -6,7 +6,8 @@
 3. The distances to the candidates are computed again from the differences in float64, and the k
    smallest are the neighbours; equal distances fall by id.
 
-With faiss (extra `knn`) the candidates come from its exact index instead.
+With faiss (extra `knn`) the candidates come from its exact index instead, wherever the same bound
+shows that it missed none; so the neighbours are the same with and without it.
 """
 
 from collections.abc import Iterator
@@ -22,7 +23,7 @@ __all__ = ["check_features", "graph", "nearest"]
 
 CELLS = 2**22  # distances in memory at a time
 CACHED = 2**17  # differences at a time, few enough to stay in the cache
-SPARE = 16  # more candidates than neighbours, so that faiss's rounding loses none
+SPARE = 16  # candidates that faiss gives beyond the neighbours
 
 
 def nearest(features: Array, k: int) -> tuple[Array, Array]:
@@ -95,17 +96,19 @@ def _candidates(points: Array, k: int) -> Iterator[tuple[int, Array, Array]]:
     step = max(1, CELLS // len(points))
     for start in range(0, len(points), step):
         block = slice(start, start + step)
-        if index is None:
-            rows, others = np.nonzero(_near(points, squares, block, k))
-        else:
-            rows, others = _found(index, points, block, k)
+        pairs = None if index is None else _found(index, points, squares, block, k)
+        rows, others = pairs or np.nonzero(_near(points, squares, block, k))
         yield start, rows, others
+
+
+def _error(points: Array) -> np.float32:
+    """Bound the rounding of a squared distance, relative to the sum of the two squares."""
+    return np.float32((points.shape[1] + 8) * np.finfo(np.float32).eps)
 
 
 def _near(points: Array, squares: Array, block: slice, k: int) -> Array:
     """Mark whose squared distance may be among the k smallest of its row, despite rounding."""
-    error = np.float32((points.shape[1] + 8) * np.finfo(np.float32).eps)
-    bound = (-2 * points[block]) @ points.T
+    error, bound = _error(points), (-2 * points[block]) @ points.T
     bound += squares * (1 + error)
     rows = np.arange(len(bound))
     bound[rows, block.start + rows] = np.inf
@@ -138,8 +141,15 @@ def _index(points: Array) -> Any:
     return index
 
 
-def _found(index: Any, points: Array, block: slice, k: int) -> tuple[Array, Array]:
-    _, ids = index.search(points[block], min(len(points), k + 1 + SPARE))
+def _found(
+    index: Any, points: Array, squares: Array, block: slice, k: int
+) -> tuple[Array, Array] | None:
+    """Give the pairs that faiss finds, or None if rounding may have cost it a neighbour."""
+    count = min(len(points), k + 1 + SPARE)
+    gaps, ids = index.search(points[block], count)
+    doubt = 2 * _error(points) * (squares[block] + squares.max())
+    if count < len(points) and (gaps[:, -1] - gaps[:, k] <= doubt).any():
+        return None
     rows, places = np.nonzero(ids != block.start + np.arange(len(ids))[:, None])
     return rows, ids[rows, places]
 

@@ -77,4 +77,4 @@ def _tensors(model: nn.Module, optimizer: SGD, arrays: dict[str, Array]) -> dict
         momentum = optimizer.state[parameter].get("momentum_buffer")
         if momentum is not None:
             tensors[f"momentum.{name}"] = momentum
-    return {name: value.cpu().contiguous() for name, value in tensors.items()}
+    return {name: value.detach().cpu().contiguous().clone() for name, value in tensors.items()}

@@ -1,8 +1,8 @@
 """The training loop: SGD with momentum, a cosine per step, recording on the way."""
 
 import time
-from collections.abc import Callable
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from dualprune.train.batches import Batches
 from dualprune.train.checkpoint import restore, store
 from dualprune.train.epoch import Plan, train_epoch
 from dualprune.train.evaluate import accuracy, see_clean
+from dualprune.train.order import stream
 from dualprune.train.place import is_first
 from dualprune.train.recipe import Recipe
 
@@ -99,7 +100,9 @@ def fit(
     with recording or nullcontext():
         for epoch in range(len(history) + 1, plan.epochs + 1):
             started = time.perf_counter()
-            done = train_epoch(trained, data, plan, optimizer, epoch, None if clean else recording)
+            with _own_randomness(plan.seed, epoch, data.device):
+                see = None if clean else recording
+                done = train_epoch(trained, data, plan, optimizer, epoch, see)
             uses[done.ids] += 1
             if recording is not None:
                 if clean:
@@ -115,6 +118,14 @@ def fit(
             if is_first():
                 tell(history[-1])
     return Fit(history, uses)
+
+
+@contextmanager
+def _own_randomness(seed: int, epoch: int, device: torch.device) -> Iterator[None]:
+    """Let dropout and the like depend on seed and epoch alone, and leave others' draws alone."""
+    with torch.random.fork_rng([device] if device.type == "cuda" else []):
+        torch.manual_seed(stream(seed, epoch, 2**32 + processes()[0]).initial_seed())
+        yield
 
 
 def _store(

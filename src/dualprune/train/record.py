@@ -72,7 +72,7 @@ def record(
 
     settings = setup.settings(seed=seed, schedule=schedule, signals=list(signals), clean=clean)
     test, model = None if len(setup.held_out) else setup.test, setup.fresh_model(seed)
-    fit(
+    done = fit(
         model,
         setup.data,
         plan,
@@ -84,8 +84,13 @@ def record(
         after=after,
         tell=tell,
     )
-    if epochs in features and epochs not in epochs_with_features(out):
-        after(epochs)  # they were not asked for when it was recorded
+    for epoch in set(features) - set(epochs_with_features(out)):
+        if epoch != len(done.history):
+            raise InputError(
+                f"features of epoch {epoch} cannot be had any more: {out} is at epoch "
+                f"{len(done.history)}; record into another folder"
+            )
+        after(epoch)  # they were not asked for when it was recorded
     if is_first():
         write_names(out, images.names, images.source)
     return Run(out)

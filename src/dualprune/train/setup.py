@@ -2,6 +2,7 @@
 
 from copy import deepcopy
 from dataclasses import asdict, dataclass, replace
+from hashlib import sha256
 from typing import Any
 
 import numpy as np
@@ -26,13 +27,14 @@ _HELD_OUT = 0.1
 class Setup:
     """Data, recipe and model; made with `Setup.of`.
 
-    `held_out` are ids that no training of accuracy uses: where there are no test images, a tenth of
-    every class is kept apart to judge by.
+    `held_out` are ids that no training is judged on after it saw them: where there are no test
+    images, a tenth of every class is kept apart to judge by.
     """
 
     images: Images
     data: Batches
     test: Batches
+    test_images: Images
     held_out: Array
     recipe: Recipe
     model: str | nn.Module
@@ -59,14 +61,14 @@ class Setup:
             raise InputError(
                 f"training images have {data.shape[0]} channels, test images {judge.shape[0]}"
             )
-        return Setup(images, data, judge, held_out, recipe, model)
+        return Setup(images, data, judge, test, held_out, recipe, model)
 
     def judged_by_validation(self) -> "Setup":
         """Give the same with a part of the training images to judge by, not the test images."""
         held_out = _held_out(self.images)
         part = self.images.take(held_out)
         judge = Batches(part, size=self.recipe.size, device=self.data.device, like=self.data)
-        return replace(self, test=judge, held_out=held_out)
+        return replace(self, test=judge, test_images=part, held_out=held_out)
 
     def fresh_model(self, seed: int) -> nn.Module:
         """Give a new model whose weights depend on the seed alone; a given module is copied."""
@@ -84,13 +86,23 @@ class Setup:
 
     def settings(self, **more: Any) -> dict[str, Any]:
         """All that a training depends on, so that a checkpoint of another one is not taken up."""
-        recipe = asdict(self.recipe)
+        given = None if isinstance(self.model, str) else _weights(self.model)
         return {
             "data": self.images.fingerprint,
             "model": self.model_name,
-            "recipe": recipe,
+            "given weights": given,
+            "recipe": asdict(self.recipe),
             **more,
         }
+
+
+def _weights(model: nn.Module) -> str:
+    """SHA-256 of a module's parameters and buffers, with their names."""
+    content = sha256()
+    for name, value in model.state_dict().items():
+        content.update(f"{name} {tuple(value.shape)} {value.dtype}".encode())
+        content.update(value.detach().cpu().contiguous().view(torch.uint8).numpy().data)
+    return content.hexdigest()
 
 
 def _held_out(images: Images) -> Array:

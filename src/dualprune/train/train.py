@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
+from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ from dualprune.arrays import Array
 from dualprune.coreset import digest
 from dualprune.errors import InputError
 from dualprune.files import write_json, write_table
+from dualprune.record.processes import processes
 from dualprune.train.epoch import Dynamic, Plan
 from dualprune.train.loop import Progress, Tell, fit, silent
 from dualprune.train.order import steps_per_epoch
@@ -67,6 +69,8 @@ def train(
         One per sample; the loss of a batch is multiplied by their mean over it, as TDDS trains.
     """
     plan = _plan(setup, ids, epochs, iterations, seed)
+    if dynamic is not None and processes()[1] > 1:
+        raise InputError("dynamic pruning sees all losses, so it works in one process only")
     if dynamic is not None:
         plan = replace(plan, dynamic=dynamic(len(plan.ids), plan.epochs), schedule=plan.epochs)
     if weights is not None:
@@ -75,9 +79,9 @@ def train(
         seed=seed,
         schedule=plan.schedule,
         kept=digest(plan.ids),
-        judged=digest(setup.held_out),
-        dynamic=type(plan.dynamic).__name__,
-        weighted=weights is not None,
+        judged=setup.test_images.fingerprint,
+        dynamic=_identity(plan.dynamic),
+        weights=None if weights is None else sha256(weights.tobytes()).hexdigest(),
     )
     done = fit(
         setup.fresh_model(seed),
@@ -101,7 +105,7 @@ def _plan(
     setup: Setup, ids: Array | None, epochs: int | None, iterations: int | None, seed: int
 ) -> Plan:
     samples = len(setup.images)
-    chosen = np.arange(samples) if ids is None else ids
+    chosen = np.arange(samples) if ids is None else _checked(ids, samples)
     kept = np.setdiff1d(chosen, setup.held_out)
     if len(kept) < 2:
         raise InputError(f"{len(kept)} samples are left to train on; keep more")
@@ -114,6 +118,23 @@ def _plan(
         iterations = iterations or setup.recipe.iterations
     schedule = iterations / each if iterations else epochs or setup.recipe.epochs
     return Plan(setup.recipe, kept, batch, math.ceil(schedule), schedule, seed)
+
+
+def _checked(ids: Array, samples: int) -> Array:
+    ids = np.asarray(ids)
+    if ids.ndim != 1 or ids.dtype.kind not in "iu":
+        raise InputError(f"ids must be one row of integers, got {ids.dtype} {ids.shape}")
+    unique: Array = np.unique(ids)
+    if len(unique) and not 0 <= unique[0] <= unique[-1] < samples:
+        raise InputError(f"ids must be from 0 to {samples - 1}, got {unique[0]} to {unique[-1]}")
+    return unique
+
+
+def _identity(dynamic: Dynamic | None) -> list[str]:
+    """Class and settings of what chooses before every epoch, without what it remembers."""
+    settings = {} if dynamic is None else vars(dynamic)
+    told = [f"{n}={v}" for n, v in settings.items() if not isinstance(v, np.ndarray)]
+    return [type(dynamic).__name__, *told]
 
 
 def _result(setup: Setup, plan: Plan, history: list[Progress]) -> Result:

@@ -1,0 +1,38 @@
+"""Images to train on: a few in memory, and a folder as people have them."""
+
+import numpy as np
+from PIL import Image
+
+from dualprune.data import in_memory
+
+COLOURS = {"grüne Äpfel": (40, 200, 60), "houses": (225, 60, 40), "night sky": (15, 25, 130)}
+MODES = ("RGB", "L", "P", "RGBA")
+BROKEN = "houses/house broken.jpg"
+EMPTY = "nothing yet"
+
+
+def striped(samples, classes):
+    """Noise of 8 x 8 with a bright stripe where its class has it."""
+    labels = np.arange(samples) % classes
+    pixels = np.random.default_rng(0).integers(0, 90, (samples, 8, 8, 1), np.uint8)
+    pixels[np.arange(samples), :, labels * 2] += 120
+    return in_memory(pixels, labels, tuple("abcdefgh"[:classes]))
+
+
+def make_photos(folder, each=20):
+    """Write images of all kinds, oddly named, one broken, a class empty; gives the good names."""
+    names = []
+    for class_name, (red, green, blue) in COLOURS.items():
+        (folder / class_name).mkdir(parents=True)
+        for number in range(each):
+            size = (6 + number % 5, 6 + number % 3)
+            colour = (red + number, green - number, blue + 2 * number)
+            mode = MODES[number % len(MODES)]
+            suffix = "jpg" if mode == "RGB" and number % 8 else "png"
+            name = f"{class_name}/{class_name[:-1]} é {number}.{suffix}"
+            Image.new("RGB", size, colour).convert(mode).save(folder / name)
+            names.append(name)
+    (folder / BROKEN).write_bytes((folder / names[0]).read_bytes()[:40])
+    (folder / EMPTY).mkdir()
+    (folder / EMPTY / "notes.txt").write_text("no image")
+    return sorted(names)

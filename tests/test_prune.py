@@ -1,0 +1,367 @@
+"""From images to a coreset, trainings and comparisons: the commands, killed and started again."""
+
+import io
+import json
+import os
+import subprocess
+import sys
+import time
+from contextlib import redirect_stderr, redirect_stdout
+
+import duckdb
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+from torch import nn
+
+from dualprune import Coreset, Run, prune, select
+from dualprune.cli.__main__ import main
+from dualprune.coreset import digest
+from dualprune.data import load
+from dualprune.train.setup import _held_out
+
+from .photos import BROKEN, COLOURS, EMPTY, make_photos, striped
+from .test_torchrun import parts, starts
+
+SAMPLES, CLASSES = 61, 3  # odd, so that two processes cannot share them evenly
+IMAGES = striped(SAMPLES, CLASSES)
+TINY = ("--recipe", "digits")
+PRUNE_DIGITS = ("prune", "digits", "--keep", "0.5", "--epochs", "10", "--out")
+DUALPRUNE = ("-m", "dualprune")
+TORCHRUN = ("-m", "torch.distributed.run", "--standalone", "--nproc_per_node=2", *DUALPRUNE)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _one_thread():
+    """As the processes have: the number of threads changes the last bits of a loss."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+def dualprune(*words):
+    """Give the exit code of a command, and what it wrote to standard output and error."""
+    out, err = io.StringIO(), io.StringIO()
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
+        patch.setattr(sys, "argv", ["dualprune", *map(str, words)])
+        with pytest.raises(SystemExit) as stop:
+            main()
+    return stop.value.code or 0, out.getvalue(), err.getvalue()
+
+
+def start(*words):
+    command, pipe = [sys.executable, *map(str, words)], subprocess.PIPE
+    own = os.environ | {"OMP_NUM_THREADS": "1"}
+    return subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, env=own)
+
+
+def process(*words):
+    """Give the same of a process of its own."""
+    with start(*words) as started:
+        try:
+            printed, said = started.communicate(timeout=120)
+        except subprocess.TimeoutExpired:
+            started.terminate()  # torchrun passes it on
+            raise
+    return started.returncode, printed, said
+
+
+def killed_when(sign, *words):
+    with start(*DUALPRUNE, *words) as started:
+        while not sign():
+            assert started.poll() is None, f"it ended by itself: {started.communicate()}"
+            time.sleep(0.001)
+        started.kill()
+    assert started.returncode == -9
+
+
+def rows(out, *columns):
+    return duckdb.sql(f"SELECT {','.join(columns)} FROM '{out}/coreset.parquet'").fetchall()
+
+
+def contents(path):
+    return json.loads(path.read_text())
+
+
+def files(folder):
+    return {p.relative_to(folder).as_posix(): p for p in folder.rglob("*") if not p.is_dir()}
+
+
+@pytest.fixture(scope="module")
+def npz(tmp_path_factory):
+    path = tmp_path_factory.mktemp("data") / "tiny.npz"
+    np.savez(path, x=IMAGES.pixels, y=IMAGES.labels)
+    return path
+
+
+@pytest.fixture(scope="module")
+def pruned(tmp_path_factory):
+    """Half of the digits, and what the command said."""
+    out = tmp_path_factory.mktemp("pruned") / "half"
+    return out, dualprune(*PRUNE_DIGITS, out)
+
+
+def test_prune_writes_a_coreset_a_figure_and_the_run(pruned):
+    out, (code, printed, said) = pruned
+    assert (code, printed) == (0, f"{out}\n"), said
+    digits, _ = load("digits")
+    columns = ("id", "source", "label", "score", "confidence", "why", "kept")
+    ids, source, labels, score, confidence, why, kept = zip(*rows(out, *columns), strict=True)
+    assert list(ids) == list(range(len(digits)))
+    np.testing.assert_array_equal(source, digits.source)
+    np.testing.assert_array_equal(labels, digits.labels)
+    assert np.isfinite([score, confidence]).all()
+    assert sum(kept) == 719
+    assert [bool(reason) for reason in why] == list(kept)
+    assert len(duckdb.sql(f"FROM '{out}/run/names.parquet'").fetchall()) == len(digits)
+    Image.open(out / "moon.png").verify()
+    expected = {"method": "dual+beta", "seed": 0, "k": 719, "samples": 1438, "epochs": 10}
+    expected |= {"model": "cnn-small", "recipe": "digits", "published": False}
+    expected |= {"data": digits.fingerprint, "data_name": "digits"}
+    assert expected.items() <= Coreset.load(out).card.items()
+
+
+def test_a_second_start_trains_nothing_and_another_coreset_is_refused(pruned):
+    out, (_, _, said) = pruned
+    assert "epoch" in said
+    before = {name: file.read_bytes() for name, file in files(out).items()}
+    code, printed, said = dualprune(*PRUNE_DIGITS, out)
+    assert (code, printed) == (0, f"{out}\n")
+    assert "epoch" not in said
+    check_told("already holds another coreset", *PRUNE_DIGITS, out, "--keep", "0.4")
+    assert {name: file.read_bytes() for name, file in files(out).items()} == before
+
+
+def test_a_prune_that_was_killed_twice_ends_as_if_it_never_was(pruned, tmp_path):
+    run, whole = tmp_path / "run", pruned[0]
+
+    def third_epoch_is_recorded():  # but perhaps not in the checkpoint
+        return [*run.glob("attempts/*/000003/*.parquet")]
+
+    killed_when(third_epoch_is_recorded, *PRUNE_DIGITS, tmp_path)
+    assert 3 <= Run(run).epochs < 8
+    killed_when((run / "checkpoint/000008.safetensors").exists, *PRUNE_DIGITS, tmp_path)
+    assert 8 <= Run(run).epochs < 10
+    code, _, said = dualprune(*PRUNE_DIGITS, tmp_path)
+    assert code == 0, said
+    assert len(starts(run)) == 3
+    np.testing.assert_array_equal(Run(run)["loss"], Run(whole / "run")["loss"])
+    cards = [Coreset.load(out).card for out in (tmp_path, whole)]
+    assert cards[0]["ids_sha256"] == cards[1]["ids_sha256"]
+
+
+def test_of_a_folder_of_images_what_is_kept_can_be_linked_and_copied(tmp_path):
+    photos, out = tmp_path / "my photos", tmp_path / "kept"
+    names = make_photos(photos)
+    words = ("prune", photos, "--keep", "0.5", "--epochs", "10", "--out", out, "--materialize")
+    code, printed, said = process(*DUALPRUNE, *words, "link")
+    assert (code, printed) == (0, f"{out}\n"), said
+    assert f"left out unreadable images of {photos} (1): '{BROKEN}'" in said
+    assert f"classes of {photos} without an image (1): '{EMPTY}'" in said
+    assert "Traceback" not in said
+    found = rows(out, "name", "kept", "label")
+    classes = sorted([*COLOURS, EMPTY])
+    assert [name for name, _, _ in found] == names
+    assert all(name.startswith(f"{classes[label]}/") for name, _, label in found)
+    kept = {name for name, keep, _ in found if keep}
+    assert len(kept) == 30
+    assert set(files(out / "images")) == kept
+    for name, file in files(out / "images").items():
+        assert file.is_symlink()
+        assert file.resolve() == (photos / name).resolve()
+
+    with pytest.warns(UserWarning, match="left out|without an image"):
+        code, _, said = dualprune(*words, "copy")
+    assert code == 0, said
+    assert set(files(out / "images")) == kept
+    for name, file in files(out / "images").items():
+        assert not file.is_symlink()
+        assert file.read_bytes() == (photos / name).read_bytes()
+
+
+def test_check_trains_on_nothing_that_it_judges_by(npz, tmp_path):
+    words = ("prune", npz, "--keep", "0.5", "--epochs", "10", "--check", "--seed", "1", *TINY)
+    code, _, said = dualprune(*words, "--out", tmp_path)
+    assert code == 0, said
+    check = contents(tmp_path / "check/check.json")
+    assert len(check["coreset"]) == len(check["random"]) == 3
+    assert check["verdict"] in said.splitlines()[-1]
+    held_out = _held_out(IMAGES)
+    others = np.setdiff1d(np.arange(SAMPLES), held_out)
+    coreset = Coreset.load(tmp_path)
+    ids = np.setdiff1d(coreset.ids, held_out)
+    assert len(ids) < len(coreset), "nothing to leave out: this would show nothing"
+    for seed in range(3):
+        drawn = others[select.random(IMAGES.labels[others], k=len(ids), seed=seed)]
+        for name, trained_on in {"coreset": ids, "random": drawn}.items():
+            result = contents(tmp_path / f"check/{name}-{seed}/result.json")
+            assert result["settings"]["kept"] == digest(trained_on)
+            assert result["judged_on"] == "validation"
+            assert result["accuracy"] == check[name][seed]
+
+
+@pytest.mark.parametrize(("keep", "k"), [(0.5, 31), ("50%", 31), (20, 20)])
+def test_prune_from_python_gives_what_it_wrote(tmp_path, keep, k):
+    coreset = prune(IMAGES, keep=keep, out=tmp_path, epochs=10, model="cnn-small")
+    assert len(coreset) == k
+    loaded = Coreset.load(tmp_path)
+    np.testing.assert_array_equal(coreset.ids, loaded.ids)
+    assert coreset.card == loaded.card
+    np.testing.assert_equal({**coreset.columns}, {**loaded.columns})
+
+
+def test_a_model_of_ones_own_is_trained_as_a_copy(tmp_path):
+    model = nn.Sequential(nn.Flatten(), nn.Linear(64, CLASSES))
+    before = [parameter.clone() for parameter in model.parameters()]
+    coreset = prune(IMAGES, keep=0.5, out=tmp_path, epochs=10, model=model)
+    assert (len(coreset), coreset.card["model"]) == (31, "Sequential")
+    assert all(map(torch.equal, before, model.parameters()))
+    first, *_, last = Run(tmp_path / "run")["loss"].mean(1)
+    assert last < first
+
+
+def check_told(told, *words):
+    code, printed, said = dualprune(*words)
+    assert (code, printed) == (2, ""), said
+    assert told in said
+    assert said.startswith("dualprune: ")
+    assert said.count("\n") == 1
+    assert said.count(". ") <= 1, "more than two sentences"
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ("prune nowhere --keep 0.5", "there is no data 'nowhere'"),
+        ("prune NPZ --keep 0.5 --recipe soup", "there is no recipe 'soup'"),
+        ("prune NPZ --keep 0.5 --model gpt", "there is no model 'gpt'"),
+        ("prune NPZ --keep 0.5 --method best", "there is no method 'best'"),
+        ("prune NPZ --keep 0.5 --method dual+best", "there is no method 'dual+best'"),
+        ("prune NPZ --keep 0.5 --method top", "top needs a score"),
+        ("prune NPZ --keep 1", "--keep 1 is ambiguous"),
+        ("prune NPZ --keep 0", "--keep 0"),
+        ("prune NPZ --keep 0.5 --epochs 5", "needs at least 10 epochs, got 5"),
+        ("prune digits --keep 0.5 --materialize link", "only images that are files"),
+        ("record NPZ --epochs 0", "epochs must be at least 1"),
+        ("train NPZ --epochs 2 --iterations 7", "not both"),
+        ("train NPZ --iterations 0", "iterations must be at least 1"),
+        ("train NPZ --coreset nowhere", "there is no coreset at nowhere"),
+        ("train NPZ --coreset HALF", "was chosen from other data"),
+        ("compare NPZ --method best", "there is no method 'best'"),
+    ],
+)
+def test_mistakes_are_told_before_anything_is_trained(pruned, npz, tmp_path, words, told):
+    meant = {"NPZ": npz, "HALF": pruned[0]}
+    check_told(told, *[meant.get(word, word) for word in words.split()], "--out", tmp_path)
+    assert not files(tmp_path)
+
+
+@pytest.mark.parametrize("flags", [(), ("--clean",)])
+def test_what_was_recorded_while_training_or_after_each_epoch_can_be_scored(npz, tmp_path, flags):
+    code, printed, said = dualprune("record", npz, "--epochs", 10, "--out", tmp_path, *TINY, *flags)
+    assert (code, printed) == (0, f"{tmp_path}\n"), said
+    run, history = Run(tmp_path), contents(tmp_path / "checkpoint/state.json")["history"]
+    same = np.isclose(run["loss"].mean(1), [row["loss"] for row in history], rtol=1e-4)
+    assert not same.any() if flags else same.all()
+    assert run.description.mode == ("eval" if flags else "train")
+    code, _, said = dualprune("score", "dual", tmp_path)
+    assert code == 0, said
+
+
+@pytest.mark.parametrize(
+    ("flags", "expected"),
+    [
+        ("--epochs 2", {"kept": 1438, "epochs": 2, "backward": 2 * 1438}),
+        ("--epochs 2 --coreset HALF", {"kept": 719, "epochs": 2, "backward": 2 * 719}),
+        ("--iterations 7 --coreset HALF", {"kept": 719, "epochs": 1, "backward": 6 * 32 + 31}),
+    ],
+)
+def test_train_prints_the_accuracy_and_stores_it(pruned, tmp_path, flags, expected):
+    words = [pruned[0] if word == "HALF" else word for word in flags.split()]
+    code, printed, said = dualprune("train", "digits", "--out", tmp_path, *words)
+    assert code == 0, said
+    result = contents(tmp_path / "result.json")
+    assert expected.items() <= result.items()
+    assert printed.startswith(f"accuracy {result['accuracy']:.2%} on test images")
+    assert printed.splitlines()[-1] == str(tmp_path / "result.json")
+    assert 0 < result["accuracy"] < 1
+
+
+def test_two_processes_record_together_and_go_on_together(npz, tmp_path):
+    for epochs in (2, 3):
+        words = ("record", npz, *TINY, "--epochs", epochs, "--out", tmp_path)
+        code, printed, said = process(*TORCHRUN, *words)
+        assert (code, printed) == (0, f"{tmp_path}\n"), said
+        assert (tmp_path / f"checkpoint/{epochs:06d}.safetensors").exists()
+    run = Run(tmp_path)
+    assert starts(tmp_path) == [(1, 2), (3, 2)]
+    assert run["loss"].shape == (3, SAMPLES)
+    assert not np.isnan(run["loss"]).any()
+    np.testing.assert_array_equal(run["labels"], IMAGES.labels)
+    assert len(parts(tmp_path)) == 6
+    assert set(parts(tmp_path).values()) == {((SAMPLES + 1) // 2, 0)}, "one of 61 is seen by both"
+
+
+COMPARE = "compare NPZ --method dual+beta --method random --keep 0.2 --seeds 2 --recipe digits"
+
+
+@pytest.fixture(scope="module")
+def compared(npz, tmp_path_factory):
+    """All cells of a comparison, and its table."""
+    out = tmp_path_factory.mktemp("compared")
+    code, table, said = dualprune(*COMPARE.replace("NPZ", str(npz)).split(), "--out", out)
+    assert code == 0, said
+    return contents(out / "results.json")["cells"], table
+
+
+def test_compare_shows_every_method_with_its_deviation_over_seeds(compared):
+    cells, table = compared
+    methods = {"everything": "1.0", "dual+beta": "0.2", "random": "0.2"}
+    shown = [line.split("│")[1:4] for line in table.splitlines() if "±" in line]
+    assert {method.strip(): keep.strip() for method, keep, _ in shown} == methods
+    found = sorted((cell["method"], cell["keep"], cell["seed"]) for cell in cells)
+    assert found == sorted((*each, seed) for each in methods.items() for seed in (0, 1))
+
+
+def test_methods_are_compared_on_equally_many_samples(compared):
+    assert len({cell["kept"] for cell in compared[0] if cell["keep"] == "0.2"}) == 1
+
+
+def test_a_comparison_that_was_killed_repeats_nothing_and_ends_the_same(compared, npz, tmp_path):
+    words = (*COMPARE.replace("NPZ", str(npz)).split(), "--out", tmp_path)
+    killed_when((tmp_path / "seed-0/dual+beta-0.2/checkpoint/state.json").exists, *words)
+    assert not (tmp_path / "results.json").exists()
+    code, _, said = dualprune(*words)
+    assert code == 0, said
+    assert "seed 0: recording" not in said
+    assert "seed 0: everything" not in said
+    assert "seed 1: recording" in said
+    for cell, whole in zip(contents(tmp_path / "results.json")["cells"], compared[0], strict=True):
+        for name in ("method", "seed", "accuracy", "ids_sha256"):
+            assert cell[name] == whole[name]
+
+
+@pytest.mark.slow
+def test_the_demo_shows_that_wrong_labels_are_removed(tmp_path):
+    code, table, said = dualprune("demo", "--seeds", 1, "--out", tmp_path)
+    assert code == 0, said
+    lines = [[cell.strip() for cell in line.split("│")] for line in table.splitlines()]
+    removed = {(line[1], line[2]): int(line[4].split("%")[0]) for line in lines if len(line) > 1}
+    pairs = {(keep, name) for keep in ("50%", "30%", "10%") for name in ("dual+beta", "random")}
+    assert set(removed) == {("100%", "everything"), *pairs}
+    assert removed["30%", "dual+beta"] > removed["30%", "random"]
+    Image.open(tmp_path / "moon.png").verify()
+
+
+def test_help_lists_every_command_without_waiting_for_torch():
+    script = "import atexit, sys; from dualprune.cli.__main__ import main;"
+    script += "atexit.register(lambda: print('torch' in sys.modules)); main()"
+    code, printed, _ = process("-c", script, "--help")
+    assert (code, printed.splitlines()[-1]) == (0, "False")
+    commands = "demo prune record score select train compare methods doctor"
+    for name in commands.split():
+        assert f"│ {name} " in printed
+    code, printed, _ = process("-c", script, "prune", "--help")
+    assert (code, printed.splitlines()[-1]) == (0, "False")
