@@ -4,13 +4,14 @@ import os
 import platform
 import sys
 
-from benchmarks import disk, memory, recording, sampling, training
+from benchmarks import disk, geometry, memory, recording, sampling, scaling, training
 
 PARTS = {
-    part.__name__.rpartition(".")[2]: part for part in (memory, disk, sampling, recording, training)
+    part.__name__.rpartition(".")[2]: part
+    for part in (memory, disk, sampling, recording, training, geometry, scaling)
 }
 
 print(f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}")
 for name in sys.argv[1:] or PARTS:
     for what, measured, goal in PARTS[name].rows():
-        print(f"{what:36} {measured:>10}   {goal}", flush=True)
+        print(f"{what:42} {measured:>10}   {goal}", flush=True)

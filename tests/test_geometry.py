@@ -142,7 +142,7 @@ def test_faiss_finds_the_same_neighbours(monkeypatch, spread):
     draw, features = drawn(2, 2000, 256)
     features[50:110] = features[50] + spread * draw.normal(size=(60, 256))
     found = nearest(features, 5)
-    monkeypatch.setattr(module, "_index", lambda points: None)
+    monkeypatch.setattr(module, "_index", lambda _: None)
     for one, other in zip(found, nearest(features, 5), strict=True):
         np.testing.assert_array_equal(one, other)
 

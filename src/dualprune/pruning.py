@@ -59,6 +59,8 @@ def prune(
         Also train briefly on the coreset and on random ones of the same size, and write which was
         better into ``check/check.json``.
     """
+    if int(os.environ.get("WORLD_SIZE", "1")) > 1:
+        raise InputError("prune works in one process; use record under torchrun, then select")
     images, test = (data, None) if isinstance(data, Images) else load(data, download=download)
     k, out = budget(len(images), keep=str(keep)), Path(out)
     if materialize:
@@ -66,12 +68,16 @@ def prune(
     name = "images" if isinstance(data, Images) else str(data)
     setup = Setup.of(images, test, name=name, recipe=recipe, model=model)
     epochs = setup.recipe.record if epochs is None else epochs
+    asked = {"method": method, "k": k, "epochs": epochs, "seed": seed, "settings": setup.settings()}
+    _refuse_another(out, asked)
     runs = record_for(
         setup, out, [method], pruned=[1 - k / len(images)], epochs=epochs, seed=seed, watch=watch
     )
     coreset = choose(method, runs, k=k, seed=seed, c_d=setup.recipe.c_d, epochs=epochs)
-    coreset = replace(coreset, card=coreset.card | _facts(setup, runs[0], coreset, name))
-    _save(coreset, out)
+    facts = {"asked": asked, **_facts(setup, runs[0], coreset, name)}
+    coreset = replace(coreset, card=coreset.card | facts)
+    if not (out / "card.json").exists():
+        coreset.save(out)
     if materialize and not (out / "images").exists():
         write_tree(images.take(coreset.ids), out / "images", materialize)
     if find_spec("matplotlib") is not None:
@@ -107,13 +113,17 @@ def _facts(setup: Setup, run: Run, coreset: Coreset, data: str) -> dict[str, Any
     }
 
 
-def _save(coreset: Coreset, out: Path) -> None:
+def _refuse_another(out: Path, asked: dict[str, Any]) -> None:
+    """Refuse a folder that holds a coreset which was asked for in another way."""
     if not (out / "card.json").exists():
-        coreset.save(out)
-    elif Coreset.load(out).card["ids_sha256"] != coreset.card["ids_sha256"]:
+        return
+    before = Coreset.load(out).card.get("asked", {})
+    other = [name for name, value in asked.items() if before.get(name) != value]
+    if other:
         raise InputError(
-            f"{out} already holds another coreset; choose another folder. What is recorded in "
-            f"{out / 'run'} can be used again with `dualprune select`."
+            f"{out} already holds another coreset, with another {' and '.join(other)}; choose "
+            f"another folder. What is recorded in {out / 'run'} can be used again with "
+            "`dualprune select`."
         )
 
 

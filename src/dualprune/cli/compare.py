@@ -51,8 +51,8 @@ def compare(
     cells = compare_all(
         Setup.of(images, test, name=data, recipe=recipe, model=model),
         out,
-        methods=method or ["dual+beta", "random"],
-        keeps=keep or _KEEPS,
+        methods=list(dict.fromkeys(method or ["dual+beta", "random"])),
+        keeps=list(dict.fromkeys(keep or _KEEPS)),
         seeds=seeds,
         watch=watch,
     )

@@ -23,4 +23,4 @@ Out = Annotated[Path, typer.Option(help="Folder to write; run again with it to g
 RecipeName = Annotated[
     str, typer.Option("--recipe", help="How to train; auto chooses by the data and the machine.")
 ]
-Seed = Annotated[int, typer.Option(help="The same seed gives the same result.")]
+Seed = Annotated[int, typer.Option(help="The same seed on the same machine gives the same result.")]

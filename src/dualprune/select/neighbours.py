@@ -85,9 +85,9 @@ def check_features(features: Array) -> None:
 
 def _centred(features: Array) -> Array:
     """Centre and scale to at most 1, which no square can overflow."""
-    gaps = features - features.mean(axis=0, dtype=np.float64)
-    points: Array = (gaps / (np.abs(gaps).max() or 1.0)).astype(np.float32)
-    return points
+    gaps: Array = features - features.mean(axis=0, dtype=np.float64)
+    gaps /= max(gaps.max(), -gaps.min()) or 1.0
+    return gaps.astype(np.float32)
 
 
 def _candidates(points: Array, k: int) -> Iterator[tuple[int, Array, Array]]:

@@ -15,6 +15,8 @@ from dualprune.files import make_folders, read_json, write, write_json
 
 __all__ = ["restore", "store"]
 
+_LONG = 100
+
 
 def store(
     folder: Path,
@@ -44,9 +46,10 @@ def restore(
     state = read_json(folder / "state.json")
     for name, value in settings.items():
         if (stored := state["settings"].get(name)) != value:
+            told = f"its {name} is {stored!r}, not {value!r}"
+            short = told if len(told) < _LONG else f"its {name} is another"
             raise InputError(
-                f"{folder} belongs to another training: its {name} is {stored!r}, not {value!r}; "
-                "choose another folder"
+                f"{folder} belongs to another training: {short}; choose another folder"
             )
     path = folder / state["tensors"]
     if not path.exists():

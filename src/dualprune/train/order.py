@@ -4,7 +4,6 @@ import numpy as np
 import torch
 from torch import Generator, Tensor
 
-from dualprune.errors import InputError
 from dualprune.record.processes import processes
 
 __all__ = ["batches_of_epoch", "steps_per_epoch", "stream"]
@@ -12,8 +11,6 @@ __all__ = ["batches_of_epoch", "steps_per_epoch", "stream"]
 
 def stream(seed: int, epoch: int, purpose: int) -> Generator:
     """Give a generator that depends on these numbers alone, so that resuming needs no state."""
-    if seed < 0:
-        raise InputError(f"seed must not be negative, got {seed}")
     words = np.random.SeedSequence([seed, epoch, purpose]).generate_state(1, np.uint64)
     return Generator().manual_seed(int(words[0] >> np.uint64(1)))
 

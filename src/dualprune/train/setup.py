@@ -21,6 +21,7 @@ from dualprune.train.recipe import Recipe, find_recipe
 __all__ = ["Setup"]
 
 _HELD_OUT = 0.1
+_HELD_OUT_SEED = 0x68656C64  # nobody's own, so that no random coreset is the same draw
 
 
 @dataclass(frozen=True)
@@ -72,6 +73,8 @@ class Setup:
 
     def fresh_model(self, seed: int) -> nn.Module:
         """Give a new model whose weights depend on the seed alone; a given module is copied."""
+        if not 0 <= seed < 2**63:
+            raise InputError(f"seed must be from 0 to 2**63 - 1, got {seed}")
         if isinstance(self.model, nn.Module):
             return deepcopy(self.model)
         channels, size = self.data.shape
@@ -107,4 +110,4 @@ def _weights(model: nn.Module) -> str:
 
 def _held_out(images: Images) -> Array:
     k = max(1, round(_HELD_OUT * len(images)))
-    return random(images.labels, k=k, seed=0, balance="proportional")
+    return random(images.labels, k=k, seed=_HELD_OUT_SEED, balance="proportional")
