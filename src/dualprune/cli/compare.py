@@ -4,8 +4,9 @@ from statistics import mean, stdev
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 
 from dualprune.agreement import mean_overlap, overlap, rank_correlation
 from dualprune.arrays import Array
@@ -59,16 +60,18 @@ def compare(
     console = Console()
     console.print(_accuracies(cells))
     if len({cell.method for cell in cells}) > 2 or seeds > 1:
-        console.print(_agreement(cells))
+        for kept in dict.fromkeys(cell.keep for cell in cells if cell.method != "everything"):
+            console.print(_agreement(cells, kept))
     typer.echo(out / "results.json")
 
 
 def _accuracies(cells: "list[Cell]") -> Table:
     """One row per method and share kept; costs are in passes over all samples, and in time."""
     table = Table(
-        *("method", "kept", f"{cells[0].result.judged_on} %", "forward", "backward"),
-        *("training", "+ recording"),
-        title="accuracy; passes over all samples, forward and backward; time",
+        _wide("method", [cell.method for cell in cells]),
+        *("kept", f"{cells[0].result.judged_on} %", "forward", "backward", "training", "in all"),
+        box=SIMPLE_HEAD,
+        title="accuracy; passes over all samples; time without and with recording",
     )
     for method, keep in dict.fromkeys((cell.method, cell.keep) for cell in cells):
         same = [cell for cell in cells if (cell.method, cell.keep) == (method, keep)]
@@ -86,18 +89,28 @@ def _accuracies(cells: "list[Cell]") -> Table:
     return table
 
 
-def _agreement(cells: "list[Cell]") -> Table:
-    """Overlap of coresets between seeds and between methods, and how alike seeds rank."""
-    chosen = [cell for cell in cells if len(cell.ids) < cell.result.samples]
+def _agreement(cells: "list[Cell]", keep: str) -> Table:
+    """How alike seeds rank and keep, and which share of its coreset a method has in common."""
+    chosen = [c for c in cells if c.keep == keep and len(c.ids) < c.result.samples]
     methods = list(dict.fromkeys(cell.method for cell in chosen))
-    table = Table("method", "kept", "ranks", "seeds", *methods)
-    table.title = "rank correlation of seeds; overlap of coresets: of seeds, and with each method"
-    by_name = {(cell.method, cell.keep, cell.seed): cell for cell in chosen}
-    for method, keep in dict.fromkeys((cell.method, cell.keep) for cell in chosen):
-        same = [c for c in chosen if (c.method, c.keep) == (method, keep)]
-        others = [[by_name[other, keep, c.seed].ids for c in same] for other in methods]
-        table.add_row(method, keep, *_of_seeds(same), *(_common(same, ids) for ids in others))
+    numbers = [str(number) for number in range(1, len(methods) + 1)]
+    first = (_wide("method", methods), _wide("ranks", []), _wide("seeds", []))
+    table = Table("", *first, *numbers, box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    table.title = f"{keep} kept: rank correlation of seeds; overlap of seeds and of methods, in %"
+    by_seed = {(cell.method, cell.seed): cell for cell in chosen}
+    for number, method in zip(numbers, methods, strict=True):
+        same = [cell for cell in chosen if cell.method == method]
+        common = [
+            "" if other == method else _common(same, [by_seed[other, c.seed].ids for c in same])
+            for other in methods
+        ]
+        table.add_row(number, method, *_of_seeds(same), *common)
     return table
+
+
+def _wide(title: str, cells: list[str]) -> Column:
+    """Give a column that is never cut short."""
+    return Column(title, no_wrap=True, min_width=max(map(len, [title, *cells])))
 
 
 def _of_seeds(same: "list[Cell]") -> tuple[str, str]:
@@ -105,11 +118,12 @@ def _of_seeds(same: "list[Cell]") -> tuple[str, str]:
         return "", ""
     scores = [cell.scores for cell in same if cell.scores is not None]
     ranks = f"{rank_correlation(scores):.2f}" if len(scores) == len(same) else ""
-    return ranks, f"{mean_overlap([cell.ids for cell in same]):.0%}"
+    return ranks, f"{100 * mean_overlap([cell.ids for cell in same]):.0f}"
 
 
 def _common(same: "list[Cell]", others: list[Array]) -> str:
-    return f"{mean(overlap(c.ids, ids) for c, ids in zip(same, others, strict=True)):.0%}"
+    shares = [overlap(cell.ids, ids) for cell, ids in zip(same, others, strict=True)]
+    return f"{100 * mean(shares):.0f}"
 
 
 def spread(shares: list[float]) -> str:

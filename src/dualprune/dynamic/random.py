@@ -53,6 +53,14 @@ class RandomEveryEpoch:
     >>> sorted([*half.plan(1).train.tolist(), *half.plan(2).train.tolist()])
     [0, 1, 2, 3, 4, 5]
 
+    Notes
+    -----
+    Time O(samples log samples) per epoch at most; memory a few numbers per sample, and no state.
+
+    Both ways are published: a new draw in each epoch (`draws`), and all samples before any again
+    (`permutations`). The DUAL paper does not say which it ran; its words fit `draws`. A schedule of
+    learning rates has to be made for the smaller number of steps.
+
     References
     ----------
     Okanovic et al., 2024. Repeated Random Sampling for Minimizing the Time-to-Accuracy of Learning.

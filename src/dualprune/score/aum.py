@@ -36,6 +36,15 @@ def aum(margin: Array, *, keep: Keep = "hard") -> Array:
     >>> aum(margins).tolist(), aum(margins, keep="easy").tolist()
     ([1.0, -5.0], [-1.0, 5.0])
 
+    Notes
+    -----
+    Time O(epochs x samples); memory a block of samples at a time.
+
+    The `aum` package takes the same mean of logit margins; CCS and D2 take probabilities
+    (`aum_prob`). The side kept differs: CCS keeps the lowest area, `keep="hard"`; the text and the
+    CIFAR code of DUAL keep the highest, `keep="easy"`. In that CIFAR code only the margin of the
+    last epoch is left; no knob gives that.
+
     References
     ----------
     Pleiss et al., 2020. Identifying Mislabeled Data using the Area Under the Margin Ranking.
@@ -60,6 +69,15 @@ def aum_prob(prob_margin: Array, *, keep: Keep = "hard") -> Array:
     --------
     >>> aum_prob(np.array([[0.9, -0.2], [0.7, 0.0]])).round(3).tolist()
     [-0.8, 0.1]
+
+    Notes
+    -----
+    Time O(epochs x samples); memory a block of samples at a time.
+
+    The formula is that of `aum`, with probabilities p in place of the logits z. CCS, D2 and the
+    ImageNet code of DUAL sum over the epochs, from half precision; the mean has the same ranks and
+    the same strata of equal width. D2 keeps the hard or the easy side depending on its mode; say
+    which with `keep`.
 
     References
     ----------

@@ -22,6 +22,13 @@ def confidence(target_prob: Array) -> Array:
     >>> confidence(np.array([[0.9, 0.1], [0.7, 0.3]])).round(3).tolist()
     [0.8, 0.2]
 
+    Notes
+    -----
+    Time O(epochs x samples); memory a block of samples at a time.
+
+    The code of Dataset Cartography takes the same mean, as an axis of its map; it keeps what has a
+    high `variability`. `beta` reads the confidence over the same epochs as the score.
+
     References
     ----------
     Swayamdipta et al., 2020. Dataset Cartography: Mapping and Diagnosing Datasets with Training

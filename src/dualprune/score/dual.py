@@ -32,6 +32,16 @@ def dual(target_prob: Array, *, window: int = 10) -> Array:
     >>> dual(np.stack([easy, never, slow], axis=1), window=5).round(3).tolist()
     [0.0, 0.0, 0.033]
 
+    Notes
+    -----
+    Time O(epochs x samples), whatever the window; memory a block of samples at a time.
+
+    The authors' code multiplies the spread by 10, which changes no rank, and has J = 10 and the
+    first 30 epochs fixed. It records in the training pass, where the paper writes of the model
+    after each epoch: that is `record --clean`. Published are the first 30 epochs of a 200-epoch
+    schedule for CIFAR, and 60 epochs for ImageNet. A sample that an epoch missed counts as zero
+    there; here it is NaN, and windows slide over what was observed.
+
     References
     ----------
     Cho et al., 2025. Lightweight Dataset Pruning without Full Training via Example Difficulty and

@@ -33,6 +33,15 @@ def dyn_unc(target_prob: Array, *, window: int = 10, skip_last: bool = False) ->
     >>> dyn_unc(np.array([[0.9, 0.0], [0.9, 1.0], [0.9, 0.0]]), window=2).round(3).tolist()
     [0.0, 0.707]
 
+    Notes
+    -----
+    Time O(epochs x samples), whatever the window; memory a block of samples at a time.
+
+    The authors' code leaves out the last window (`skip_last`), takes a probability of exactly 0 for
+    a missing one, and multiplies the spread by 10, which changes no rank. It looks at clean images
+    just before each update; `record --clean` does so after each epoch. The code of the DUAL paper
+    has all windows and the training pass, the defaults here.
+
     References
     ----------
     He et al., 2024. Large-scale Dataset Pruning with Dynamic Uncertainty. arXiv:2306.05175

@@ -34,6 +34,15 @@ def el2n(error_norm: Array, *, over: Over = "last") -> Array:
     >>> el2n(errors).tolist(), el2n(errors, over="sum").round(3).tolist()
     ([0.1, 1.0], [0.3, 2.4])
 
+    Notes
+    -----
+    Time O(epochs x samples) at most; memory a block of samples at a time.
+
+    The authors' code (data_diet) measures a checkpoint on clean images and takes the mean over 10
+    runs or more: `record --clean`, and give all runs to `score`. The DUAL paper has epoch 20 and
+    five runs (`el2n-5`), its CIFAR code one run and the 21st epoch. CCS, D2 and the ImageNet code
+    of DUAL sum the first 10 epochs: `over="sum"` and 10 epochs. The script of BOSS sums 6.
+
     References
     ----------
     Paul et al., 2021. Deep Learning on a Data Diet. arXiv:2107.07075

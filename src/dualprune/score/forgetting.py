@@ -37,6 +37,16 @@ def forgetting(correct: Array, *, never_learned: NeverLearned = "max") -> Array:
     >>> forgetting(correct).tolist()
     [5.0, 0.0, 2.0]
 
+    Notes
+    -----
+    Time O(epochs x samples); memory a block of samples at a time.
+
+    The authors' code counts what was never learned as often as it was shown, and sums five seeds;
+    the mean over runs ranks alike (`forgetting-5`). data_diet and Selection via Proxy count
+    infinity, which in one run ranks the same. CCS, D2, DeepCore and the code of the DUAL paper
+    count zero, so that what was never learned goes first: `never_learned="zero"`. Many samples
+    share a count; public code leaves their order to the sort, `top` to the lot.
+
     References
     ----------
     Toneva et al., 2019. An Empirical Study of Example Forgetting during Deep Neural Network

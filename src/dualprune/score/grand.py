@@ -33,6 +33,15 @@ def grand(grand_norm: Array, *, over: Over = "last") -> Array:
     >>> grand(norms).tolist(), grand(norms, over="mean").round(3).tolist()
     ([0.2, 2.0], [0.3, 2.4])
 
+    Notes
+    -----
+    Time O(epochs x samples) at most; memory a block of samples at a time. No gradient is computed:
+    the signal `feature_norm`, recorded on request, is enough.
+
+    The authors' code (data_diet) differentiates by all parameters at a checkpoint and takes the
+    mean over runs; no knob gives that. DeepCore takes the last layer in evaluation mode and the
+    mean over 10 runs: `record --clean`, and give all runs to `score`.
+
     References
     ----------
     Paul et al., 2021. Deep Learning on a Data Diet. arXiv:2107.07075

@@ -61,6 +61,16 @@ def ssp(
     >>> ssp(features, np.zeros(4), prototypes="class").round(3).tolist()
     [1.5, 0.5, 1.118, 1.118]
 
+    Notes
+    -----
+    Time O(samples x width x clusters) in each of at most 50 rounds; memory the features, a block of
+    4,096 samples in float64, and 50 samples per cluster to start from.
+
+    Public are scores for ImageNet, high for what is kept, and no code of the authors. The baseline
+    in the code of ELFS has as many clusters as classes, the default here, and the best of two
+    starts; here there is one. `prototypes="class"` is the variant in the code of DRoP. A floor per
+    class in the original is unverified; `top` has `floor`.
+
     References
     ----------
     Sorscher et al., 2022. Beyond neural scaling laws: beating power law scaling via data pruning.

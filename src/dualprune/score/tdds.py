@@ -39,6 +39,17 @@ def tdds(kl_step: Array, *, window: int = 10, decay: float = 0.9) -> Array:
     >>> tdds(steps, window=3).round(3).tolist()
     [0.0, 0.21]
 
+    Notes
+    -----
+    Time O(epochs x samples), whatever the window; memory a block of samples at a time. Recording
+    `kl_step` keeps one epoch's probabilities of all classes.
+
+    The formula is that of the authors' code. The DUAL paper speaks of the classes other than the
+    label; the code has all of them. The authors train with each batch's loss times the mean of its
+    scores (`tdds-weighted`). The CIFAR code of DUAL has the first J epochs in every window, and
+    logits for probabilities; no knob gives that. The published epochs and windows contradict each
+    other (`tdds-cifar`, `tdds-imagenet`).
+
     References
     ----------
     Zhang et al., 2024. Spanning Training Progress: Temporal Dual-Depth Scoring (TDDS) for Enhanced

@@ -24,6 +24,13 @@ def variability(target_prob: Array) -> Array:
     >>> variability(np.array([[0.9, 0.0], [0.9, 1.0]])).tolist()
     [0.0, 0.5]
 
+    Notes
+    -----
+    Time O(epochs x samples), read twice; memory a block of samples at a time.
+
+    The code of Dataset Cartography has the same denominator and keeps the high side, one sample
+    more than asked for. `dyn_unc` is the mean over windows, with denominator J - 1.
+
     References
     ----------
     Swayamdipta et al., 2020. Dataset Cartography: Mapping and Diagnosing Datasets with Training

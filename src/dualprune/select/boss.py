@@ -75,6 +75,17 @@ def boss(
     >>> boss(scores, features, np.zeros(6), k=2, seed=0).tolist()
     [1, 4]
 
+    Notes
+    -----
+    Time O(samples^2 x width) inside each class for the graph, then a lazy greedy; memory the
+    features, a block of distances, and the edges, at most 2 x samples x neighbours.
+
+    The authors' code compares all pairs of a class: as many neighbours as the class has. It cuts
+    off by margins of probabilities, with a table of cut-offs per dataset; here `aum` is of logits
+    unless you pass another. Its script sums EL2N over 6 epochs, its function's default is 10
+    (`boss-10`). Its example for Tiny-ImageNet has alpha and beta of 2; those for other shares are
+    not public.
+
     References
     ----------
     Acharya et al., 2024. Balancing Feature Similarity and Label Variability for Optimal Size-Aware

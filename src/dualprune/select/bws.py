@@ -74,6 +74,16 @@ def bws(
     >>> bws(scores, features, labels, k=2, seed=0, step=0.2).tolist()
     [1, 6]
 
+    Notes
+    -----
+    Time O(samples x width^2) for all fits, and O(samples x width x classes + width^3) per window;
+    memory the features and a block of 4,096 samples in float64.
+
+    The authors' code trains a model for 20 epochs on a random balanced subset for each share kept;
+    `bws-20` takes features of the recorded run after 20 epochs. It breaks ties with noise, and
+    rounds the budget of each class; here they fall by lot, and the budgets sum to k. With noisy
+    labels it counts on the easiest half: `judged=0.5`.
+
     References
     ----------
     Choi et al., 2024. BWS: Best Window Selection Based on Sample Scores for Data Pruning across

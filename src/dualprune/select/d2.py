@@ -73,6 +73,18 @@ def d2(
     >>> d2(scores, features, k=2, seed=0, neighbours=1, scope="global").tolist()
     [0, 2]
 
+    Notes
+    -----
+    Time O(samples^2 x width) inside each class for the exact graph, then a heap; memory the
+    features, a block of distances, and the edges, at most 2 x samples x neighbours.
+
+    The authors' code holds all distances of a class. Its graph over all classes (`scope="global"`)
+    is not symmetric where neighbours come from a file. Its example has 5 neighbours, gamma 0.1 and
+    a cut-off of 0.4; other published values, and the squared distance of the paper, are unverified.
+    Subtracting without fading is `gamma=0`; its product form has no knob. Depending on its mode a
+    high AUM is hard or easy; here `scores` are high for what is kept. Its features are of images
+    without the normalisation used in training.
+
     References
     ----------
     Maharana et al., 2024. D2 Pruning: Message Passing for Balancing Diversity and Difficulty in

@@ -31,8 +31,6 @@ def k_center(
 ) -> Array:
     """Keep the centres that leave no sample far from the nearest one; ties fall by lot.
 
-    It takes time in proportion to samples, width and k at most, and a float64 copy of the features.
-
     Parameters
     ----------
     features
@@ -48,6 +46,13 @@ def k_center(
 
     >>> k_center(np.array([[0.0], [1.0], [2.0], [3.1], [4.1]]), k=3, seed=0).tolist()
     [0, 2, 4]
+
+    Notes
+    -----
+    Time O(samples x width x k) at most; memory a float64 copy of the features, of one class at a
+    time if balanced, and of the centres.
+
+    Public implementations were not compared.
 
     References
     ----------

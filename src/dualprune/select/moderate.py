@@ -42,6 +42,16 @@ def moderate(
     >>> moderate(features, np.zeros(5), k=3, seed=0).tolist()
     [0, 1, 3]
 
+    Notes
+    -----
+    Time O(samples x width) and a sort; memory one class of features in float64 and a few numbers
+    per sample.
+
+    The authors' code has the median; that their paper has the mean is unverified. It does not
+    switch to evaluation mode to extract features, and the file it saves lists what to drop. It
+    rounds both ends of the middle. The copies in D2 and BOSS keep the two ends instead of the
+    middle; no knob gives that.
+
     References
     ----------
     Xia et al., 2023. Moderate Coreset: A Universal Method of Data Selection for Real-world

@@ -25,6 +25,14 @@ def random(labels: Array, *, k: int, seed: int, balance: Balance = "none", floor
     >>> labels = np.array([0, 0, 0, 1, 1, 1])
     >>> labels[random(labels, k=2, seed=3, balance="uniform")].tolist()
     [0, 1]
+
+    Notes
+    -----
+    Time O(samples log samples) at most; memory a few numbers per sample.
+
+    The code of DUAL draws from a global generator that it does not seed, so its subsets cannot be
+    had again. CCS takes the head of a permutation, which is the same law. D2 can draw the same
+    number of each class: `balance="uniform"`.
     """
     keys = uniform(seed, 0, len(labels), stream=1)
     return choose(keys, k, keys, labels=labels, balance=balance, floor=floor)

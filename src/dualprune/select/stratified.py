@@ -58,6 +58,16 @@ def stratified(
     >>> stratified(scores, k=6, seed=0, strata=10)[-3:].tolist()
     [100, 101, 102]
 
+    Notes
+    -----
+    Time O(samples log samples); memory a few numbers per sample.
+
+    The authors' code cuts off by margins of probabilities, here `aum` is of logits unless you pass
+    another. Its highest stratum ends at 1.0001 times the maximum, so that the best sample is lost
+    where scores are not positive; here it is in the last stratum. Its balanced path counts one
+    class for all; no knob gives that. The CIFAR code of DUAL cuts the head of whatever order it is
+    given. Published cut-offs: `ccs`, `ccs-cifar100`, `ccs-imagenet`.
+
     References
     ----------
     Zheng et al., 2023. Coverage-centric Coreset Selection for High Pruning Rates. arXiv:2210.15809

@@ -35,6 +35,15 @@ def top(
     --------
     >>> top(np.array([0.1, 0.9, 0.5]), k=2, seed=0).tolist()
     [1, 2]
+
+    Notes
+    -----
+    Time O(samples log samples) at most; memory a few numbers per sample.
+
+    Public code leaves ties to an unstable sort; here they fall by seed and id. DUAL, TDDS, CCS and
+    Dyn-Unc round the number kept down, DeepCore to the nearest; here a share is rounded half up to
+    k. DeepCore can keep the same share of each class: `balance="proportional"`. Scores whose low
+    side is kept elsewhere are negated here, so high is always kept.
     """
     ties = uniform(seed, 0, len(scores))
     return choose(
