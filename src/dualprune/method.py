@@ -22,6 +22,8 @@ __all__ = ["score_runs", "select_from"]
 
 Knobs = Mapping[str, Any]
 
+_WHY = {"top": "top", "random": "sampled", "beta": "sampled", "stratified": "sampled"}
+
 
 def score_runs(
     name: str, runs: Sequence[Run], *, epochs: int | None = None, given: Knobs | None = None
@@ -148,8 +150,8 @@ def _with_reasons(
     """Say of every sample why it was kept or not, where there is more to say than its lot."""
     scores, used = data.get("scores"), card["knobs"]["select"]
     why = np.full(card["samples"], "", "<U8")
-    why[ids] = "top" if name == "top" else "sampled"
-    if name == "stratified":
+    why[ids] = _WHY.get(name, "chosen")
+    if name in ("stratified", "d2"):
         lots = uniform(card["seed"], 0, card["samples"])
         why[hardest(data.get("aum"), used["cut_off"], lots)] = "cut_off"
     if scores is not None:

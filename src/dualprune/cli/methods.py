@@ -1,18 +1,29 @@
-"""`dualprune methods`: every score and selector, as its own code describes it."""
+"""`dualprune methods`: every method, as its own code describes it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from inspect import Parameter, getdoc
+from typing import Annotated, Any
 
+import typer
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from dualprune.arrays import Array, inputs, knobs
-from dualprune.cli.docs import read_docstring
-from dualprune.run.derived import DERIVED
+from dualprune.arrays import inputs
+from dualprune.cli.docs import need, read_docstring, settings
+from dualprune.dynamic import DYNAMIC
+from dualprune.errors import InputError
+from dualprune.named import named_methods
 from dualprune.score import SCORES
 from dualprune.select import SELECTORS
 
-__all__ = ["methods"]
+__all__ = ["NOT_IMPLEMENTABLE", "TABLES", "methods", "needs", "published", "third_person"]
+
+TABLES: dict[str, Mapping[str, Callable[..., Any]]] = {
+    "Scores": SCORES,
+    "Selectors": SELECTORS,
+    "While training": DYNAMIC,
+}
 
 NOT_IMPLEMENTABLE = {
     "SIMS": "Grosz et al., 2024. arXiv:2409.13915. No code is public, and what is public of the "
@@ -22,43 +33,91 @@ NOT_IMPLEMENTABLE = {
 }
 
 
-def methods() -> None:
+def methods(
+    show: Annotated[
+        str | None, typer.Option(help="Show all settings of one named method, such as ccs.")
+    ] = None,
+) -> None:
     """List every method: what it keeps, what it needs, its knobs, its paper."""
-    console = Console(highlight=False)
-    for title, table in (("Scores", SCORES), ("Selectors", SELECTORS)):
-        console.rule(Text(title), align="left")
-        for name, fn in table.items():
-            console.print(Text(name, style="bold"))
-            console.print(_entries(fn))
-    console.rule(Text("Not implementable from public sources"), align="left")
-    for name, why in NOT_IMPLEMENTABLE.items():
-        console.print(Text(name, style="bold"))
-        console.print(_grid({"": why}))
+    named, console = named_methods(), Console(highlight=False)
+    if show is not None:
+        if show not in named:
+            raise InputError(
+                f"there is no named method {show!r}; choose one of {', '.join(named)}; the knobs "
+                "of a score or selector are in the list without --show"
+            )
+        _section(console, "Named method", {show: {"about": ""} | published(named[show])})
+        return
+    for title, table in TABLES.items():
+        _section(console, title, {name: _entries(fn) for name, fn in table.items()})
+    about = {name: {"is": row["method"], "about": row["about"]} for name, row in named.items()}
+    _section(console, "Named methods (all settings: --show NAME)", about)
+    unknown = {name: {"": why} for name, why in NOT_IMPLEMENTABLE.items()}
+    _section(console, "Not implementable from public sources", unknown)
 
 
-def _entries(fn: Callable[..., Array]) -> Table:
+def needs(fn: Callable[..., Any]) -> tuple[str, str]:
+    """Say which arrays a function reads, or what a dynamic method does with the losses.
+
+    >>> from dualprune.dynamic import RandomEveryEpoch
+    >>> needs(SCORES["dual"]), needs(RandomEveryEpoch)
+    (('needs', 'target_prob (from loss)'), ('ignores', 'the losses, whatever they are.'))
+    """
+    observe = getattr(fn, "observe", None)
+    if observe is not None:
+        return third_person(getdoc(observe) or "")
+    return "needs", ", ".join(need(name, required) for name, required in inputs(fn).items())
+
+
+def third_person(sentence: str) -> tuple[str, str]:
+    """Turn what a docstring tells a function to do into what it does.
+
+    >>> third_person("Keep what is hard.")
+    ('keeps', 'what is hard.')
+    """
+    verb, _, rest = sentence.partition(" ")
+    return verb.lower() + "s", rest
+
+
+def published(row: Mapping[str, Any]) -> dict[str, str]:
+    """Say every setting of a named method in words.
+
+    >>> published({"method": "tdds+top", "epochs": {"0.0": 70, "0.5": 90}})
+    {'method': 'tdds+top', 'epochs': '70, from 50% pruned 90'}
+    """
+    flat: dict[str, Any] = {}
+    for name, value in row.items():
+        flat |= value if name in ("score", "select") else {name: value}
+    return {name: _by_share(value) for name, value in flat.items()}
+
+
+def _by_share(value: Any) -> str:
+    if not isinstance(value, dict):
+        return str(value)
+    first, *others = ((float(at), what) for at, what in value.items())
+    return ", ".join([str(first[1]), *(f"from {at:.0%} pruned {what}" for at, what in others)])
+
+
+def _entries(fn: Callable[..., Any]) -> dict[str, str]:
     passport = read_docstring(fn)
-    verb, _, rest = passport.summary.partition(" ")
-    settings = (f"{name}={knob.default}" for name, knob in knobs(fn).items())
-    return _grid(
-        {
-            verb.lower() + "s": rest,
-            "needs": ", ".join(_need(name, required) for name, required in inputs(fn).items()),
-            "knobs": ", ".join(settings) or "none",
-            "paper": passport.paper,
-        }
+    knobs = (
+        name if knob.default is Parameter.empty else f"{name}={knob.default}"
+        for name, knob in settings(fn).items()
     )
+    return {
+        **dict([third_person(passport.summary), needs(fn)]),
+        "knobs": ", ".join(knobs) or "none",
+        "paper": passport.paper,
+    }
 
 
-def _need(name: str, required: bool) -> str:
-    source = f" (from {', '.join(DERIVED[name][1])})" if name in DERIVED else ""
-    return name + source + ("" if required else " (optional)")
-
-
-def _grid(entries: dict[str, str]) -> Table:
-    grid = Table.grid(padding=(0, 1))
-    grid.add_column(min_width=8)
-    for name, text in entries.items():
-        if text:
-            grid.add_row(Text("  " + name, style="dim"), Text(text))
-    return grid
+def _section(console: Console, title: str, methods: Mapping[str, Mapping[str, str]]) -> None:
+    console.rule(Text(title), align="left")
+    for name, entries in methods.items():
+        grid = Table.grid(padding=(0, 1))
+        grid.add_column(min_width=8)
+        for entry, text in entries.items():
+            if text:
+                grid.add_row(Text("  " + entry, style="dim"), Text(text))
+        console.print(Text(name, style="bold"))
+        console.print(grid)

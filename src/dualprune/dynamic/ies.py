@@ -26,7 +26,7 @@ _ENOUGH = 6  # losses, for four second differences
 
 
 class IES:
-    """Train on what is not mastered yet, all samples with weight 1; look at the rest.
+    """Train on what is not mastered yet, all samples with weight 1; the rest is only looked at.
 
     Time is counted in observations of a sample: an epoch that did not see it leaves no trace, and
     each loss is one step, so observe each sample once per epoch. A loss that is not finite starts
