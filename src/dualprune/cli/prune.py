@@ -73,12 +73,12 @@ def prune(
 def _told(coreset: "Coreset") -> Iterator[str]:
     card, passes = coreset.card, coreset.card["passes"]
     k, samples = card["k"], card["samples"]
-    doubted = card["doubted"]
+    doubted = f"{card['doubted']:,}" if card["doubted"] else "none"
     published = "the published" if card["published"] else "not a published"
     how = f"{card['model']} with recipe {card['recipe']}"
     yield f"setting    {how}: {published} setting for {card['data_name']}"
     yield f"kept       {k:,} of {samples:,} ({k / samples:.1%}) with {card['method']}"
-    yield f"labels     {f'{doubted:,}' if doubted else 'none'} that the model believed less than chance"
+    yield f"labels     {doubted} that the model believed less than chance"
     yield (
         f"cost       training on it takes {passes['coreset']:.3g} passes over the full set instead "
         f"of {passes['full']:.3g}; recording took {passes['recording']:.3g}"
