@@ -46,7 +46,7 @@ def methods(
                 f"there is no named method {show!r}; choose one of {', '.join(named)}; the knobs "
                 "of a score or selector are in the list without --show"
             )
-        _section(console, "Named method", {show: {"about": ""} | published(named[show])})
+        _section(console, "Named method", {show: {"about": named[show]["about"], **published(named[show])}})
         return
     for title, table in TABLES.items():
         _section(console, title, {name: _entries(fn) for name, fn in table.items()})
@@ -88,7 +88,7 @@ def published(row: Mapping[str, Any]) -> dict[str, str]:
     flat: dict[str, Any] = {}
     for name, value in row.items():
         flat |= value if name in ("score", "select") else {name: value}
-    return {name: _by_share(value) for name, value in flat.items()}
+    return {name: _by_share(value) for name, value in flat.items() if name != "about"}
 
 
 def _by_share(value: Any) -> str:

@@ -1,4 +1,9 @@
-"""Random: every subset is as likely as any other; the baseline to beat."""
+r"""Random: every subset is as likely as any other; the baseline to beat.
+
+.. math:: P(S) = 1 / \binom{N}{k}
+
+for every set S of k samples out of N.
+"""
 
 from dualprune.arrays import Array
 from dualprune.select.keys import Balance, choose, uniform

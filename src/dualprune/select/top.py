@@ -1,4 +1,10 @@
-"""Top: the highest scores."""
+r"""Top: the highest scores.
+
+.. math:: S = \{ i : s_i \ge s_{(k)} \}
+
+where :math:`s_{(k)}` is the kth highest score; of the samples that have exactly that, as many as
+there is room for are drawn by lot.
+"""
 
 import numpy as np
 

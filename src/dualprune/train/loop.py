@@ -111,7 +111,8 @@ def fit(
             after(epoch)
             seconds = time.perf_counter() - started
             right = None if test is None else accuracy(model, test)
-            passes = {"forward": done.forward, "backward": len(done.ids)}
+            looked = len(data) if clean else 0
+            passes = {"forward": done.forward + looked, "backward": len(done.ids)}
             history.append(Progress(epoch, plan.epochs, done.loss, right, seconds, **passes))
             memory = {} if plan.dynamic is None else plan.dynamic.state()
             _store(folder, model, optimizer, settings, history, {"uses": uses, **memory})
