@@ -111,8 +111,7 @@ def fit(
             after(epoch)
             seconds = time.perf_counter() - started
             right = None if test is None else accuracy(model, test)
-            looked = len(data) if clean else 0
-            passes = {"forward": done.forward + looked, "backward": len(done.ids)}
+            passes = {"forward": done.forward + clean * len(data), "backward": len(done.ids)}
             history.append(Progress(epoch, plan.epochs, done.loss, right, seconds, **passes))
             memory = {} if plan.dynamic is None else plan.dynamic.state()
             _store(folder, model, optimizer, settings, history, {"uses": uses, **memory})
