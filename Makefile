@@ -1,6 +1,6 @@
 PYTHON ?= python3.11
 
-.PHONY: demo test check bench clean
+.PHONY: demo test check bench docs clean
 
 demo: .venv
 	.venv/bin/dualprune demo
@@ -10,6 +10,9 @@ test: check
 
 check: .venv
 	.venv/bin/ruff format --check && .venv/bin/ruff check && .venv/bin/mypy && .venv/bin/lint-imports
+
+docs: .venv
+	.venv/bin/python docs/pages.py
 
 bench: .venv
 	.venv/bin/python -m benchmarks

@@ -5,6 +5,7 @@ import warnings
 
 import typer
 
+from dualprune.cli.audit import audit
 from dualprune.cli.compare import compare
 from dualprune.cli.demo import demo
 from dualprune.cli.doctor import doctor
@@ -31,6 +32,7 @@ app.add_typer(score, name="score")
 app.add_typer(select, name="select")
 app.command()(train)
 app.command()(compare)
+app.command()(audit)
 app.command()(methods)
 app.command()(doctor)
 

@@ -27,8 +27,9 @@ class Passport:
     """First paragraph of the notes; the others are the `variants` of public implementations."""
     variants: str
     paper: str
+    title: str
+    """First sentence of the file's docstring; the rest is the `formula`, or the steps."""
     formula: str
-    """Docstring of the file: what the name stands for, then the formula or the steps."""
 
 
 def read_docstring(fn: Callable[..., object]) -> Passport:
@@ -47,6 +48,7 @@ def read_docstring(fn: Callable[..., object]) -> Passport:
         for name in names.split(",")
     }
     cost, _, variants = sections.get("Notes", "").partition("\n\n")
+    title, _, formula = cleandoc(sys.modules[fn.__module__].__doc__ or "").partition("\n\n")
     papers = sections.get("References", "").split("\n\n")
     return Passport(
         summary=_one_line(summary),
@@ -56,7 +58,8 @@ def read_docstring(fn: Callable[..., object]) -> Passport:
         cost=_one_line(cost),
         variants=variants.strip(),
         paper="; ".join(map(_one_line, filter(None, papers))),
-        formula=cleandoc(sys.modules[fn.__module__].__doc__ or ""),
+        title=title,
+        formula=formula,
     )
 
 

@@ -46,7 +46,11 @@ def methods(
                 f"there is no named method {show!r}; choose one of {', '.join(named)}; the knobs "
                 "of a score or selector are in the list without --show"
             )
-        _section(console, "Named method", {show: {"about": named[show]["about"], **published(named[show])}})
+        _section(
+            console,
+            "Named method",
+            {show: {"about": named[show]["about"], **published(named[show])}},
+        )
         return
     for title, table in TABLES.items():
         _section(console, title, {name: _entries(fn) for name, fn in table.items()})
@@ -56,27 +60,27 @@ def methods(
     _section(console, "Not implementable from public sources", unknown)
 
 
-def needs(fn: Callable[..., Any]) -> tuple[str, str]:
+def needs(fn: Callable[..., Any]) -> str:
     """Say which arrays a function reads, or what a dynamic method does with the losses.
 
     >>> from dualprune.dynamic import RandomEveryEpoch
     >>> needs(SCORES["dual"]), needs(RandomEveryEpoch)
-    (('needs', 'target_prob (from loss)'), ('ignores', 'the losses, whatever they are.'))
+    ('needs target_prob (from loss)', 'ignores the losses, whatever they are.')
     """
     observe = getattr(fn, "observe", None)
     if observe is not None:
         return third_person(getdoc(observe) or "")
-    return "needs", ", ".join(need(name, required) for name, required in inputs(fn).items())
+    return "needs " + ", ".join(need(name, required) for name, required in inputs(fn).items())
 
 
-def third_person(sentence: str) -> tuple[str, str]:
+def third_person(sentence: str) -> str:
     """Turn what a docstring tells a function to do into what it does.
 
     >>> third_person("Keep what is hard.")
-    ('keeps', 'what is hard.')
+    'keeps what is hard.'
     """
-    verb, _, rest = sentence.partition(" ")
-    return verb.lower() + "s", rest
+    verb, space, rest = sentence.partition(" ")
+    return f"{verb.lower()}s{space}{rest}"
 
 
 def published(row: Mapping[str, Any]) -> dict[str, str]:
@@ -105,7 +109,7 @@ def _entries(fn: Callable[..., Any]) -> dict[str, str]:
         for name, knob in settings(fn).items()
     )
     return {
-        **dict([third_person(passport.summary), needs(fn)]),
+        **dict(said.split(" ", 1) for said in (third_person(passport.summary), needs(fn))),
         "knobs": ", ".join(knobs) or "none",
         "paper": passport.paper,
     }

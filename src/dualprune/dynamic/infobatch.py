@@ -71,7 +71,7 @@ class InfoBatch:
     Time O(samples) per epoch; memory one loss per sample, and a few numbers while planning.
 
     The authors' package starts with a loss of 3 for all and weighs as `form="published"`. Its
-    weights are not set back to 1 for the last epochs where ``until * epochs`` is no whole number;
+    weights are not set back to 1 for the last epochs where `until * epochs` is no whole number;
     here they are. It seeds numpy's global generator with the epoch; here the draw depends on your
     seed. `prune` is the package's ratio; that of its research version is the share kept. It
     observes the loss of the training pass with label smoothing, if you use that; here you decide.

@@ -58,6 +58,8 @@ def aum(margin: Array, *, keep: Keep = "hard") -> Array:
 def aum_prob(prob_margin: Array, *, keep: Keep = "hard") -> Array:
     """Keep the lowest margins between probabilities, the variant that CCS and D2 compute.
 
+    The formula is that of `aum`, with probabilities p in place of the logits z.
+
     Parameters
     ----------
     prob_margin
@@ -74,10 +76,9 @@ def aum_prob(prob_margin: Array, *, keep: Keep = "hard") -> Array:
     -----
     Time O(epochs x samples); memory a block of samples at a time.
 
-    The formula is that of `aum`, with probabilities p in place of the logits z. CCS, D2 and the
-    ImageNet code of DUAL sum over the epochs, from half precision; the mean has the same ranks and
-    the same strata of equal width. D2 keeps the hard or the easy side depending on its mode; say
-    which with `keep`.
+    CCS, D2 and the ImageNet code of DUAL sum over the epochs, from half precision; the mean has the
+    same ranks and the same strata of equal width. D2 keeps the hard or the easy side depending on
+    its mode; say which with `keep`.
 
     References
     ----------

@@ -29,10 +29,10 @@ def entropy(entropy: Array) -> Array:
     Time O(epochs x samples) at most; memory a block of samples at a time.
 
     Selection via Proxy measures the final model in evaluation mode, but on augmented images. The
-    code of DUAL has the training pass of the last epoch, as recorded here by default; `record
-    --clean` gives the model on clean images. CCS and D2 feed images without the normalisation used
-    in training, and DeepCore without balance keeps the most certain; no knob gives these. Here 0 ln
-    0 is 0.
+    code of DUAL has the training pass of the last epoch, as recorded here by default;
+    `record --clean` gives the model on clean images. CCS and D2 feed images without the
+    normalisation used in training, and DeepCore without balance keeps the most certain; no knob
+    gives these. Here 0 ln 0 is 0.
 
     References
     ----------

@@ -73,11 +73,11 @@ def beta(
     Time O(samples log samples) at most; memory a few numbers per sample.
 
     The authors' code draws by numpy's `choice`, which has the same law but is not seeded, and which
-    fails where too few weights are positive; here a weight of zero comes last, by lot. Its a is C -
-    b + 1 as here (Appendix C); equation 5 of the paper has C - b. It keeps one sample fewer at 80
-    and 90 % pruned of CIFAR, and takes confidence over 30 epochs whatever the score's. Its README
-    passes a file of ids as scores, so that ids become weights. `scores=None` with `mu` is Random +
-    Beta.
+    fails where too few weights are positive; here a weight of zero comes last, by lot. Its a is
+    C - b + 1 as here (Appendix C); equation 5 of the paper has C - b. It keeps one sample fewer at
+    80 and 90 % pruned of CIFAR, and takes confidence over 30 epochs whatever the score's. Its
+    README passes a file of ids as scores, so that ids become weights. `scores=None` with `mu` is
+    Random + Beta.
 
     References
     ----------

@@ -7,7 +7,7 @@ Samples i and j are joined when either is among the nearest of the other, at dis
 2. Again and again the highest u_i is kept, and its neighbours lose
    :math:`e^{-\gamma d_{ij}} u_i`. Once the highest u is negative, they gain by it.
 
-This is the form of the authors' code; the paper writes squared distances.
+This is the form of the authors' code; that the paper squares the distances is unverified.
 """
 
 from heapq import heapify, heappop, heappush
@@ -80,10 +80,10 @@ def d2(
 
     The authors' code holds all distances of a class. Its graph over all classes (`scope="global"`)
     is not symmetric where neighbours come from a file. Its example has 5 neighbours, gamma 0.1 and
-    a cut-off of 0.4; other published values, and the squared distance of the paper, are unverified.
-    Subtracting without fading is `gamma=0`; its product form has no knob. Depending on its mode a
-    high AUM is hard or easy; here `scores` are high for what is kept. Its features are of images
-    without the normalisation used in training.
+    a cut-off of 0.4; other published values are unverified. Subtracting without fading is
+    `gamma=0`; its product form has no knob. Depending on its mode a high AUM is hard or easy; here
+    `scores` are high for what is kept. Its features are of images without the normalisation used in
+    training.
 
     References
     ----------

@@ -32,7 +32,7 @@ def moderate(
     labels
         Shape (samples,), of any kind.
     centre
-        Of each number by itself: the median as in the authors' code, or the mean as in their paper.
+        Of each number by itself: the median, as in the authors' code, or the mean.
 
     Examples
     --------

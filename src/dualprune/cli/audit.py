@@ -1,0 +1,44 @@
+"""`dualprune audit`: which labels are probably wrong."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from dualprune.audit import Audit
+from dualprune.audit import audit as audit_run
+from dualprune.cli.score import Epochs
+from dualprune.run import Run
+
+__all__ = ["audit"]
+
+
+def audit(
+    run: Annotated[Path, typer.Argument(help="Folder of a run.")],
+    epochs: Epochs = None,
+    show: Annotated[int, typer.Option(min=0, help="How many of the worst labels to print.")] = 20,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for audit.csv and audit.parquet, all samples.")
+    ] = None,
+) -> None:
+    """Rank the labels of a run by the model's belief in each against its best rival."""
+    found = audit_run(Run(run), epochs=epochs)
+    if show:
+        Console().print(_worst(found, show))
+    samples = len(found.columns["id"])
+    typer.echo(f"{found.issues:,} of {samples:,} labels look wrong ({found.issues / samples:.1%})")
+    if out is not None:
+        for path in found.save(out):
+            typer.echo(path)
+
+
+def _worst(found: Audit, count: int) -> Table:
+    shown = [name for name in found.columns if name != "is_label_issue"]
+    table = Table(*shown)
+    for row in zip(*(found.columns[name][:count].tolist() for name in shown), strict=True):
+        cells = (f"{cell:.3f}" if isinstance(cell, float) else str(cell) for cell in row)
+        table.add_row(*map(Text, cells))
+    return table

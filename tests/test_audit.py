@@ -1,0 +1,112 @@
+"""Labels that are probably wrong: the ranking, its columns, and files that are safe to open."""
+
+import csv
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from dualprune.audit import audit
+from dualprune.data import flip_labels
+from dualprune.run import Run
+from dualprune.run.attempts import Attempt, Description
+from dualprune.run.names import write_names
+from dualprune.run.writer import begin, write_part
+
+CLASSES = 4
+
+
+def write_beliefs(root, probabilities, labels, *, class_names=None, seen=None):
+    """Write a run whose model believed these probabilities, (epochs, samples, classes)."""
+    _, samples, classes = probabilities.shape
+    signals = ("loss", "margin", "rival")
+    number = begin(root, Description(samples, classes, signals, "train", class_names), None, 1)
+    attempt, everyone = Attempt.load(root / "attempts" / f"{number:04d}"), np.arange(samples)
+    for epoch, belief in enumerate(probabilities, 1):
+        ids = everyone if seen is None else np.flatnonzero(seen[epoch - 1])
+        logits, true = np.log(belief), labels[:, None] == np.arange(classes)
+        others = np.where(true, -np.inf, logits)
+        columns = {
+            "loss": -logits[true],
+            "margin": logits[true] - others.max(1),
+            "rival": others.argmax(1).astype(np.int32),
+        }
+        rows = {"id": ids, "label": labels[ids].astype(np.int32)}
+        rows |= {name: values[ids] for name, values in columns.items()}
+        write_part(attempt, epoch, 0, rows, {"duplicates": 0, "non_finite": 0})
+    return Run(root)
+
+
+def believing(classes, sure, epochs=6, count=CLASSES):
+    """Probabilities of a model that gives each sample's class this much, and the rest evenly."""
+    rest = (1 - np.asarray(sure)) / (count - 1)
+    one = np.where(np.eye(count)[classes] == 1, np.asarray(sure)[:, None], rest[:, None])
+    return np.repeat(one[None], epochs, axis=0)
+
+
+def test_quality_is_the_mean_margin_between_0_and_1(tmp_path):
+    labels = np.array([0, 1, 2])
+    beliefs = believing(np.array([0, 3, 2]), [0.7, 0.7, 0.25])
+    found = audit(write_beliefs(tmp_path, beliefs, labels)).columns
+    assert found["id"].tolist() == [1, 2, 0]
+    np.testing.assert_allclose(found["label_quality"], [0.2, 0.5, 0.8], atol=1e-6)
+    assert found["is_label_issue"].tolist()[::2] == [True, False]
+    assert (found["given_label"][0], found["predicted_label"][0]) == (1, 3)
+    assert found["predicted_label"][2] == found["given_label"][2] == 0
+
+
+def test_a_hard_sample_is_not_taken_for_a_wrong_label(tmp_path):
+    """Both labels get little belief, but only one has a rival."""
+    beliefs = np.array([[0.1, 0.85, 0.03, 0.02], [0.24, 0.26, 0.25, 0.25]])[None].repeat(6, axis=0)
+    found = audit(write_beliefs(tmp_path, beliefs, np.array([0, 0]))).columns
+    assert found["id"].tolist() == [0, 1]
+    assert found["label_quality"][0] < 0.2
+    assert found["label_quality"][1] > 0.45
+
+
+@pytest.mark.parametrize("share", [0.05, 0.2, 0.4])
+def test_flipped_labels_are_found_where_the_model_resists_them(tmp_path, share):
+    rng = np.random.default_rng(0)
+    true = rng.integers(0, CLASSES, 1000)
+    labels, flipped = flip_labels(true, share, CLASSES, seed=1)
+    beliefs = believing(true, rng.uniform(0.55, 0.95, 1000))
+    found = audit(write_beliefs(tmp_path, beliefs, labels))
+    assert found.issues == len(flipped)
+    assert set(found.columns["id"][: found.issues]) == set(flipped)
+    order = found.columns["id"]
+    assert (found.columns["predicted_label"] == true[order]).all()
+
+
+def test_the_first_epochs_alone_can_be_asked_and_the_never_seen_come_last(tmp_path):
+    beliefs = np.concatenate([believing([1, 1, 1], [0.9] * 3, 3), believing([0] * 3, [0.9] * 3, 7)])
+    seen = np.ones((10, 3), bool)
+    seen[:, 1] = False
+    run = write_beliefs(tmp_path, beliefs, np.array([0, 0, 0]), seen=seen)
+    assert audit(run).issues == 0
+    early = audit(run, epochs=3)
+    assert early.issues == 2
+    assert early.columns["id"].tolist() == [0, 2, 1]
+    assert np.isnan(early.columns["label_quality"][-1])
+    assert not early.columns["is_label_issue"][-1]
+
+
+def test_files_hold_all_rows_and_no_formula(tmp_path):
+    hostile = ('=HYPERLINK("http://x")', "+1", "-1", "@SUM(A1)")
+    names = ("=cmd|' /C calc'!A0", 'a,b\n"c"', "Käfer/1.png")
+    beliefs = believing(np.array([1, 1, 2]), [0.9] * 3)
+    write_beliefs(tmp_path / "run", beliefs, np.array([0, 1, 2]), class_names=hostile)
+    write_names(tmp_path / "run", names, np.arange(3))
+    found = audit(Run(tmp_path / "run"))
+    parquet, text = found.save(tmp_path / "out")
+    table = pq.read_table(parquet)
+    assert table.column_names == [
+        *("id", "name", "given_label", "predicted_label", "label_quality", "is_label_issue")
+    ]
+    assert table["name"].to_pylist()[0] == names[0]
+    with text.open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert [int(row["id"]) for row in rows] == table["id"].to_pylist()
+    assert rows[0]["given_label"] == "'" + hostile[0]
+    cells = [cell for row in rows for cell in row.values()]
+    assert not any(cell.startswith(("=", "+", "-", "@", "\t")) for cell in cells)
+    assert {row["name"].removeprefix("'") for row in rows} == set(names)

@@ -1,0 +1,108 @@
+"""Every method documents itself, and its page is what its docstring says."""
+
+import re
+import runpy
+import sys
+from pathlib import Path
+
+import pytest
+
+from dualprune.cli.__main__ import main
+from dualprune.cli.docs import read_docstring, settings
+from dualprune.cli.methods import NOT_IMPLEMENTABLE, TABLES
+from dualprune.named import named_methods
+
+DOCS = Path(__file__).parents[1] / "docs"
+METHODS = {name: fn for table in TABLES.values() for name, fn in table.items()}
+WITHOUT_PAPER = {"top", "random"}
+
+every_method = pytest.mark.parametrize(("name", "fn"), METHODS.items(), ids=METHODS)
+
+
+@pytest.fixture
+def dualprune(monkeypatch, capsys):
+    def call(*words):
+        monkeypatch.setattr(sys, "argv", ["dualprune", *words])
+        with pytest.raises(SystemExit) as stop:
+            main()
+        printed = capsys.readouterr()
+        return stop.value.code or 0, " ".join(printed.out.split()), printed.err
+
+    return call
+
+
+def test_no_two_methods_share_a_page():
+    assert len(METHODS) == sum(map(len, TABLES.values()))
+
+
+def test_committed_pages_are_what_the_docstrings_give(tmp_path):
+    runpy.run_path(str(DOCS / "pages.py"))["write_pages"](tmp_path)
+    written = {path.name: path.read_text("utf-8") for path in tmp_path.iterdir()}
+    committed = {path.name: path.read_text("utf-8") for path in (DOCS / "methods").iterdir()}
+    assert written == committed, "run `python docs/pages.py`"
+
+
+@every_method
+def test_docstring_tells_cost_variants_paper_and_example(name, fn):
+    told = read_docstring(fn)
+    assert told.cost.startswith("Time ")
+    assert "memory" in told.cost
+    assert told.variants
+    assert bool(told.paper) == (name not in WITHOUT_PAPER)
+    assert re.search(rf">>> .*\b{fn.__name__}\(", told.example)
+    assert settings(fn).keys() <= told.parameters.keys()
+
+
+@every_method
+def test_page_has_a_formula_or_steps_and_no_other_markup(name, fn):
+    text = (DOCS / "methods" / f"{name}.md").read_text("utf-8")
+    formula = re.search(r"^## (?:Formula|Steps)\n\n(.+?)^## ", text, re.MULTILINE | re.DOTALL)
+    assert formula
+    assert re.search(r"```math\n.+\n```|^1\. ", formula[1], re.MULTILINE | re.DOTALL)
+    assert "math::" not in text
+    assert ":math:" not in text
+    assert text.count("```") % 2 == 0
+    for head in ("What it does", "Inputs", "Example", "Cost", "Public implementations"):
+        assert re.search(rf"^## {head}\n\n\S", text, re.MULTILINE)
+    assert all(f"| `{knob}` |" in text for knob in settings(fn))
+
+
+def test_links_between_pages_resolve():
+    for path in (DOCS / "methods").iterdir():
+        for link in re.findall(r"\]\(((?!https:)[^)#]+)", path.read_text("utf-8")):
+            assert (path.parent / link).is_file(), f"{path.name}: {link}"
+
+
+def test_index_names_every_method_the_named_ones_and_what_cannot_be_had():
+    text = (DOCS / "methods" / "README.md").read_text("utf-8")
+    assert all(f"[`{name}`]({name}.md)" in text for name in METHODS)
+    assert all(f"| `{name}` | {row['about']} |" in text for name, row in named_methods().items())
+    assert all(f"| {name} |" in text for name in NOT_IMPLEMENTABLE)
+    assert "cut_off = 0.0, from 70% pruned 0.1, from 90% pruned 0.3" in text
+
+
+def test_list_shows_dynamic_and_named_methods(dualprune):
+    code, out, _ = dualprune("methods")
+    assert code == 0
+    assert "infobatch skips a random share of the samples" in out
+    assert "knobs epochs, prune=0.5, until=0.875, form=unbiased" in out
+    assert "ignores the losses, whatever they are." in out
+    for name, row in named_methods().items():
+        assert f"{name} is {row['method']} about {row['about']}" in out
+
+
+def test_show_prints_every_setting_of_a_named_method(dualprune):
+    code, out, _ = dualprune("methods", "--show", "ccs")
+    assert code == 0
+    assert "strata 50 cut_off 0.0, from 70% pruned 0.1, from 90% pruned 0.3" in out
+    assert "dual" not in out
+    _, out, _ = dualprune("methods", "--show", "tdds-weighted")
+    assert "method tdds+top epochs 70, from 50% pruned 90" in out
+    assert "weighted True" in out
+
+
+def test_show_of_an_unknown_name_says_which_there_are(dualprune):
+    code, _, err = dualprune("methods", "--show", "css")
+    assert code == 2
+    assert "no named method 'css'" in err
+    assert "ccs-imagenet" in err
