@@ -1,11 +1,16 @@
 r"""Which labels are probably wrong, from what was recorded alone.
 
-.. math:: q_i = \tfrac12 \left( 1 + \operatorname{mean}_t \, (p_{it}(y_i) - \max_{c \ne y_i}
-    p_{it}(c)) \right)
+.. math:: q_i = \sigma(m_i), \qquad m_i = \operatorname{mean}_t \,
+    (z_{it}(y_i) - \max_{c \ne y_i} z_{it}(c))
 
-The quality of a label is 1 when the model was always sure of it, 0 when it was always sure of one
-other class, and below one half when on average it believed another class more. A margin tells a
-wrong label, which has a rival, from a hard sample, of which the model believes nothing firmly.
+The quality of a label is the logistic function of its area under the margin (AUM, Pleiss et al.,
+2020): 1 when the model was always sure of it, below one half when on average it believed another
+class more. A margin tells a wrong label, which has a rival, from a hard sample, of which the model
+believes nothing firmly.
+
+How many are wrong: two normal distributions are fitted to the margins. If they stand apart
+(Ashman's D above 2) and the lower one's mean is negative, its members with a negative margin are
+the labels that look wrong; otherwise no group of labels stands apart, and none is called wrong.
 """
 
 import csv
@@ -15,15 +20,19 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+from scipy.special import expit
 
 from dualprune.arrays import Array
 from dualprune.files import make_folders, write, write_table
 from dualprune.run import Run
 from dualprune.run.names import read_names
-from dualprune.score import aum_prob, from_runs
+from dualprune.score import aum, from_runs
 
 __all__ = ["Audit", "audit"]
 
+_ASHMAN = 2.0  # two normal distributions farther apart than this have two peaks
+_FITTED = 100_000  # samples are enough to fit them
+_ROUNDS = 200
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")  # what spreadsheets would compute
 
 
@@ -57,21 +66,56 @@ class Audit:
 
 def audit(run: Run, *, epochs: int | None = None) -> Audit:
     """Rank all labels of a run by their quality over its first `epochs`."""
-    easy = from_runs(aum_prob, run, epochs=epochs, knobs={"keep": "easy"})
-    quality = (1 + easy) / 2
+    margin = from_runs(aum, run, epochs=epochs, knobs={"keep": "easy"})
+    quality = expit(margin)
     given, rival = run["labels"], _usual_rival(run, epochs)
-    issue = quality < 0.5
+    issue = _stand_apart(margin)
     order = np.lexsort((np.arange(run.samples), quality))  # NaN, never seen, sorts last
     about = read_names(run.path, run.samples)
     columns = {
         "id": np.arange(run.samples),
         **({"name": about["name"]} if "name" in about else {}),
         "given_label": _named(run, given),
-        "predicted_label": _named(run, np.where(issue, rival, given)),
+        "predicted_label": _named(run, np.where(margin < 0, rival, given)),
         "label_quality": quality,
         "is_label_issue": issue,
     }
     return Audit({name: column[order] for name, column in columns.items()})
+
+
+def _stand_apart(margin: Array) -> Array:
+    """Say which samples belong to a lower group, if there is one.
+
+    >>> margin = np.concatenate([np.linspace(-5, -3, 20), np.linspace(2, 4, 80)])
+    >>> int(_stand_apart(margin).sum()), int(_stand_apart(margin[20:]).sum())
+    (20, 0)
+    """
+    known = margin[~np.isnan(margin)]
+    if len(np.unique(known)) < 3 or known.min() >= 0:
+        return np.zeros(len(margin), bool)
+    weight, mean, spread = _two_normals(known[:: -(-len(known) // _FITTED)])
+    apart = np.sqrt(2) * (mean[1] - mean[0]) / np.hypot(*spread)
+    if apart <= _ASHMAN or mean[0] >= 0:
+        return np.zeros(len(margin), bool)
+    lower, upper = (
+        np.log(weight[i] / spread[i]) - ((margin - mean[i]) / spread[i]) ** 2 / 2 for i in (0, 1)
+    )
+    below: Array = (margin < 0) & ((lower > upper) | (margin < mean[0]))
+    return below
+
+
+def _two_normals(values: Array) -> tuple[Array, Array, Array]:
+    """Fit weights, means and deviations by expectation and maximisation; the lower one first."""
+    mean, spread = np.quantile(values, [0.1, 0.7]), np.full(2, values.std())
+    weight, least = np.array([0.3, 0.7]), 1e-3 * values.std()
+    for _ in range(_ROUNDS):
+        each = weight / spread * np.exp(-(((values[:, None] - mean) / spread) ** 2) / 2)
+        share = each / np.maximum(each.sum(1, keepdims=True), np.finfo(float).tiny)
+        count = np.maximum(share.sum(0), 1e-9)
+        weight, mean = count / len(values), (share * values[:, None]).sum(0) / count
+        spread = np.sqrt((share * (values[:, None] - mean) ** 2).sum(0) / count) + least
+    order = np.argsort(mean)
+    return weight[order], mean[order], spread[order]
 
 
 def _usual_rival(run: Run, epochs: int | None) -> Array:

@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from torch import nn
 
+from dualprune.audit import audit
 from dualprune.checking import against_random
 from dualprune.choosing import choose, record_for
 from dualprune.coreset import Coreset
@@ -98,13 +99,12 @@ def _facts(setup: Setup, run: Run, coreset: Coreset, data: str) -> dict[str, Any
     """Say what the run was, for the card."""
     recipe = setup.recipe
     epochs = coreset.card["epochs"]
-    confidence = from_runs(SCORES["confidence"], run, epochs=epochs)
     return {
         "data_name": Path(data).name,
         "model": setup.model_name,
         "recipe": recipe.name,
         "published": recipe.published == data and setup.model_name == recipe.model,
-        "doubted": int((confidence < 1 / run.description.classes).sum()),
+        "doubted": audit(run, epochs=epochs).issues,
         "passes": {  # over all samples
             "recording": epochs,
             "full": recipe.passes(run.samples, run.samples),

@@ -78,7 +78,7 @@ def _told(coreset: "Coreset") -> Iterator[str]:
     how = f"{card['model']} with recipe {card['recipe']}"
     yield f"setting    {how}: {published} setting for {card['data_name']}"
     yield f"kept       {k:,} of {samples:,} ({k / samples:.1%}) with {card['method']}"
-    yield f"labels     {doubted} that the model believed less than chance"
+    yield f"labels     {doubted} look wrong; `dualprune audit` ranks them"
     yield (
         f"cost       training on it takes {passes['coreset']:.3g} passes over the full set instead "
         f"of {passes['full']:.3g}; recording took {passes['recording']:.3g}"
