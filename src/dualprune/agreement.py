@@ -3,7 +3,6 @@
 from itertools import combinations
 
 import numpy as np
-from scipy.stats import rankdata
 
 from dualprune.arrays import Array
 
@@ -31,6 +30,17 @@ def rank_correlation(scores: list[Array]) -> float:
     1.0
     """
     everywhere = ~np.isnan(scores).any(axis=0)
-    ranks = rankdata(np.stack(scores)[:, everywhere], axis=1)
+    ranks = [_ranks(each[everywhere]) for each in scores]
     pairs = np.corrcoef(ranks)[np.triu_indices(len(scores), 1)]
     return float(np.mean(pairs))
+
+
+def _ranks(values: Array) -> Array:
+    """Rank from 1; equal values share the mean of their ranks.
+
+    >>> _ranks(np.array([5.0, 1.0, 5.0])).tolist()
+    [2.5, 1.0, 2.5]
+    """
+    _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
+    shared: Array = (np.cumsum(counts) - (counts - 1) / 2)[inverse]
+    return shared

@@ -20,7 +20,6 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-from scipy.special import expit
 
 from dualprune.arrays import Array
 from dualprune.files import make_folders, write, write_table
@@ -67,7 +66,7 @@ class Audit:
 def audit(run: Run, *, epochs: int | None = None) -> Audit:
     """Rank all labels of a run by their quality over its first `epochs`."""
     margin = from_runs(aum, run, epochs=epochs, knobs={"keep": "easy"})
-    quality = expit(margin)
+    quality = (1 + np.tanh(margin / 2)) / 2  # the logistic function, which cannot overflow so
     given, rival = run["labels"], _usual_rival(run, epochs)
     issue = _stand_apart(margin)
     order = np.lexsort((np.arange(run.samples), quality))  # NaN, never seen, sorts last

@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from typing import Literal
 
 import numpy as np
-from scipy.sparse import csr_array
 
 from dualprune.arrays import Array, check_choice
 from dualprune.errors import InputError
@@ -149,6 +148,8 @@ def centroids(features: Array, clusters: int) -> Array:
 
 def _assigned(features: Array, found: Array) -> tuple[Array, Array]:
     """Give the nearest centroid of each sample, and the sum of the samples of each centroid."""
+    from scipy.sparse import csr_array  # noqa: PLC0415 - slow to load
+
     nearest, sums = [], np.zeros_like(found)
     for unit in _directions(features):
         nearest.append((unit @ found.T).argmax(1))

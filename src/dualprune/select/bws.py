@@ -16,7 +16,6 @@ from fractions import Fraction
 from math import ceil
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from dualprune.arrays import Array
 from dualprune.errors import InputError
@@ -157,6 +156,8 @@ def _best(
 
 
 def _solved(gram: Array, cross: Array, ridge: float) -> Array:
+    from scipy.linalg import LinAlgError, cho_factor, cho_solve  # noqa: PLC0415 - slow to load
+
     try:
         weights: Array = cho_solve(cho_factor(gram), cross)
     except LinAlgError:
