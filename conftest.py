@@ -6,7 +6,8 @@ import random
 import numpy as np
 import pytest
 
-os.environ.setdefault("OMP_NUM_THREADS", "1")  # tests run side by side, and threads would fight
+# Tests run side by side, and threads would fight; their number also changes a loss's last bits.
+os.environ["OMP_NUM_THREADS"] = "1"
 
 
 @pytest.fixture(autouse=True)

@@ -102,6 +102,17 @@ def test_truncated_images_are_left_out(tmp_path):
     assert images.names == ("a/good.jpg",)
 
 
+def test_too_little_memory_says_nothing_of_a_file(tmp_path, monkeypatch):
+    Image.new("RGB", (4, 4)).save(tmp_path / "a.png")
+
+    def full(*_):
+        raise MemoryError
+
+    monkeypatch.setattr(import_module("dualprune.data.decode"), "_load", full)
+    with pytest.raises(MemoryError):
+        readable(tmp_path / "a.png")
+
+
 @pytest.mark.parametrize("place", ["pixels", "checksum"])
 def test_a_damaged_png_is_not_readable(tmp_path, place):
     save(tmp_path / "a.png", size=(40, 40))

@@ -11,14 +11,6 @@ from dualprune.train.models import build
 from dualprune.train.recipe import find_recipe
 
 
-@pytest.fixture(autouse=True, scope="module")
-def one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)  # threads that wait for each other on a busy machine take minutes
-    yield
-    torch.set_num_threads(before)
-
-
 def parameters(model):
     return sum(each.numel() for each in model.parameters())
 

@@ -4,6 +4,7 @@ import hashlib
 import json
 import subprocess
 import sys
+import threading
 from decimal import Decimal
 from importlib.metadata import version
 
@@ -247,6 +248,26 @@ def test_results_are_right_though_their_memory_is_used_again(tmp_path, monkeypat
     held = list(run.blocks(["loss"]))
     together = np.concatenate([block["loss"] for _, block in held], axis=1)
     np.testing.assert_array_equal(together, losses)
+
+
+def test_memory_is_not_used_again_while_a_result_is_held(tmp_path, monkeypatch):
+    """With two blocks of memory, the third chunk may be read only after the first was handed on."""
+    for module in (parts, reader):
+        monkeypatch.setattr(module, "CHUNK", 64)
+    monkeypatch.setattr(reader.os, "cpu_count", lambda: 1)
+    losses = np.random.default_rng(0).random((3, 64 * 5), np.float32)
+    run, third = write_run(tmp_path / "run", losses), threading.Event()
+
+    def last(loss):
+        if (loss[-1] == losses[-1, 128:192]).all():
+            third.set()
+        return loss[-1]
+
+    results = run.map(last, ["loss"])
+    ids, view = next(results)
+    assert not third.wait(0.3)
+    np.testing.assert_array_equal(view, losses[-1, ids.start : ids.stop])
+    assert len(list(results)) == 4
 
 
 def test_no_run_at_all_is_an_error():

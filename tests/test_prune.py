@@ -33,15 +33,6 @@ DUALPRUNE = ("-m", "dualprune")
 TORCHRUN = ("-m", "torch.distributed.run", "--standalone", "--nproc_per_node=2", *DUALPRUNE)
 
 
-@pytest.fixture(autouse=True, scope="module")
-def _one_thread():
-    """As the processes have: the number of threads changes the last bits of a loss."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
-
 def dualprune(*words):
     """Give the exit code of a command, and what it wrote to standard output and error."""
     out, err = io.StringIO(), io.StringIO()
@@ -323,6 +314,8 @@ def test_compare_shows_every_method_with_its_deviation_over_seeds(compared):
     methods = {"everything": "1.0", "dual+beta": "0.2", "random": "0.2"}
     shown = [line.split() for line in table.splitlines() if "±" in line]
     assert {method: keep for method, keep, *_ in shown} == methods
+    assert {cell["judged_on"] for cell in cells} == {"validation"}  # an .npz has no test images
+    assert "validation %" in table
     found = sorted((cell["method"], cell["keep"], cell["seed"]) for cell in cells)
     assert found == sorted((*each, seed) for each in methods.items() for seed in (0, 1))
 

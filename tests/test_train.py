@@ -34,14 +34,6 @@ RECIPE = replace(recipes()["digits"], epochs=6, record=3, batch=40, lr_end=0.01)
 SIGNALS = ("loss", "margin", "rival", "entropy", "error_norm")
 
 
-@pytest.fixture(autouse=True, scope="module")
-def one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)  # threads that wait for each other on a busy machine take minutes
-    yield
-    torch.set_num_threads(before)
-
-
 @pytest.fixture
 def rates():
     """The learning rate of every step that an optimiser makes."""

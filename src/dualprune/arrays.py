@@ -12,7 +12,7 @@ import numpy as np
 
 from dualprune.errors import InputError
 
-__all__ = ["Array", "check_choice", "inputs", "knobs"]
+__all__ = ["Array", "check_choice", "inputs", "knobs", "rows_not_finite"]
 
 Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
@@ -58,3 +58,13 @@ def check_choice(name: str, value: str, choices: Any) -> None:
     if value not in get_args(choices):
         told = " or ".join(map(repr, get_args(choices)))
         raise InputError(f"{name} must be {told}, got {value!r}")
+
+
+def rows_not_finite(features: Array) -> Array:
+    """Give the positions of rows that hold NaN or infinity.
+
+    >>> rows_not_finite(np.array([[1.0, 2.0], [np.nan, 0.0], [np.inf, -np.inf]])).tolist()
+    [1, 2]
+    """
+    with np.errstate(invalid="ignore", over="ignore"):
+        return np.flatnonzero(~np.isfinite(features.sum(axis=1, dtype=np.float64)))

@@ -9,14 +9,15 @@ import numpy as np
 
 from dualprune.arrays import Array
 from dualprune.choosing import choose, record_for
-from dualprune.coreset import digest
+from dualprune.coreset import Coreset, digest
 from dualprune.dynamic import DYNAMIC, IES, InfoBatch, RandomEveryEpoch
 from dualprune.files import write_json
 from dualprune.named import find_method
+from dualprune.run import Run
 from dualprune.select import budget
 from dualprune.train import Dynamic, Result, Setup, Tell, Watch, seconds_recorded, silent, train
 
-__all__ = ["FULL", "Cell", "compare"]
+__all__ = ["Cell", "compare"]
 
 FULL = "everything"
 
@@ -32,6 +33,11 @@ class Cell:
     scores: Array | None
     result: Result
     recording: float
+
+    @property
+    def whole(self) -> bool:
+        """Whether this is the training on everything that others are compared with."""
+        return self.method == FULL
 
 
 def compare(
@@ -79,20 +85,32 @@ def _cells(
     result = train(setup, home / FULL, seed=seed, tell=told(FULL))
     yield Cell(FULL, "1.0", seed, np.arange(samples), None, result, 0.0)
     for method, (keep, k) in product(methods, budgets.items()):
-        tell, folder = told(f"{method}, {keep} kept"), home / f"{method}-{keep}"
+        folder, tell = home / f"{method}-{keep}", told(f"{method}, {keep} kept")
         if method in DYNAMIC:
             chooser = _chooser(method, k / samples, seed)
             result = train(setup, folder, seed=seed, dynamic=chooser, tell=tell)
             yield Cell(method, keep, seed, np.arange(samples), None, result, 0.0)
-            continue
-        coreset = choose(method, runs, k=k, seed=seed, c_d=recipe.c_d, epochs=recipe.record)
-        scores = coreset.columns.get("score")
-        weighted = find_method(method, 1 - k / samples).weighted
-        weights = _scaled(scores) if weighted and scores is not None else None
-        result = train(setup, folder, ids=coreset.ids, seed=seed, weights=weights, tell=tell)
-        used = [] if method == "random" else runs[: len(coreset.card["runs"])]
-        cost = sum(seconds_recorded(run.path) for run in used)
-        yield Cell(method, keep, seed, coreset.ids, scores, result, cost)
+        else:
+            coreset = choose(method, runs, k=k, seed=seed, c_d=recipe.c_d, epochs=recipe.record)
+            scores, weights = coreset.columns.get("score"), _weights(method, coreset)
+            result = train(setup, folder, ids=coreset.ids, seed=seed, weights=weights, tell=tell)
+            cost = _seconds(method, runs[: len(coreset.card["runs"])])
+            yield Cell(method, keep, seed, coreset.ids, scores, result, cost)
+
+
+def _seconds(method: str, runs: list[Run]) -> float:
+    """Time of the recordings that a method was chosen from."""
+    return 0.0 if method == "random" else sum(seconds_recorded(run.path) for run in runs)
+
+
+def _weights(name: str, coreset: Coreset) -> Array | None:
+    """Give the scores scaled to 0 to 1 if the method weighs by them, as TDDS does."""
+    if not find_method(name, 1 - len(coreset) / coreset.card["samples"]).weighted:
+        return None
+    scores = coreset.columns["score"]
+    low, high = np.nanmin(scores), np.nanmax(scores)
+    scaled: Array = np.nan_to_num((scores - low) / (high - low))
+    return scaled
 
 
 def _chooser(method: str, share: float, seed: int) -> Callable[[int, int], Dynamic]:
@@ -112,13 +130,6 @@ def _chooser(method: str, share: float, seed: int) -> Callable[[int, int], Dynam
         return IES(samples)
 
     return make
-
-
-def _scaled(scores: Array) -> Array:
-    """Scale to 0 to 1, as TDDS does before it weighs."""
-    low, high = np.nanmin(scores), np.nanmax(scores)
-    scaled: Array = np.nan_to_num((scores - low) / (high - low))
-    return scaled
 
 
 def _row(cell: Cell) -> dict[str, object]:

@@ -47,10 +47,12 @@ def compare(
     from dualprune.train import Setup  # noqa: PLC0415
 
     images, test = load(data, download=download)
+    judged_on = "test"
     if test is None:  # apart from the start, so that all methods choose as many of the same
         images, test = validation_split(images, 0.1, seed=0)
+        judged_on = "validation"
     cells = compare_all(
-        Setup.of(images, test, name=data, recipe=recipe, model=model),
+        Setup.of(images, test, name=data, judged_on=judged_on, recipe=recipe, model=model),
         out,
         methods=list(dict.fromkeys(method or ["dual+beta", "random"])),
         keeps=list(dict.fromkeys(keep or _KEEPS)),
@@ -60,7 +62,7 @@ def compare(
     console = Console()
     console.print(_accuracies(cells))
     if len({cell.method for cell in cells}) > 2 or seeds > 1:
-        for kept in dict.fromkeys(cell.keep for cell in cells if cell.method != "everything"):
+        for kept in dict.fromkeys(cell.keep for cell in cells if not cell.whole):
             console.print(_agreement(cells, kept))
     typer.echo(out / "results.json")
 

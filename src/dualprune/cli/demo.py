@@ -50,7 +50,7 @@ def _table(cells: "list[Cell]", flipped: Array) -> Table:
         *("kept", "method", "accuracy %", "wrong labels", "training time", "+ recording"),
         title=f"digits, {_WRONG:.0%} of the labels wrong",
     )
-    full = mean(cell.result.seconds for cell in cells if cell.method == "everything")
+    full = mean(cell.result.seconds for cell in cells if cell.whole)
     for keep, method in dict.fromkeys((cell.keep, cell.method) for cell in cells):
         same = [cell for cell in cells if (cell.keep, cell.method) == (keep, method)]
         training = mean(cell.result.seconds for cell in same)

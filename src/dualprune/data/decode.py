@@ -40,6 +40,8 @@ def readable(file: Path) -> bool:
         with images.open(file, formats=FORMATS) as image:
             image.verify()
         _load(file, 1)
+    except MemoryError:
+        raise  # which says nothing of the file
     except Exception:  # noqa: BLE001 - a broken file makes Pillow raise nearly anything
         return False
     return True

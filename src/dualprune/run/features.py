@@ -30,7 +30,8 @@ def write_features(root: Path, epoch: int, features: Array) -> None:
 
 def epochs_with_features(root: Path) -> list[int]:
     """After which epochs features were written."""
-    return sorted(int(path.stem) for path in (root / "features").glob("*.parquet"))
+    found = (root / "features").glob("[0-9]*.parquet")
+    return sorted(int(path.stem) for path in found if path.stem.isdigit())
 
 
 def read_features(root: Path, epoch: int, samples: int) -> Array:

@@ -12,7 +12,7 @@ from typing import Literal
 
 import numpy as np
 
-from dualprune.arrays import Array, check_choice
+from dualprune.arrays import Array, check_choice, rows_not_finite
 from dualprune.errors import InputError
 
 __all__ = ["centroids", "ssp"]
@@ -97,8 +97,7 @@ def _check(features: Array, labels: Array | None) -> None:
             f"labels have shape {np.shape(labels)}; {len(features)} samples with features need "
             "one each"
         )
-    with np.errstate(invalid="ignore", over="ignore"):
-        wrong = np.flatnonzero(~np.isfinite(features.sum(1, dtype=np.float64)))
+    wrong = rows_not_finite(features)
     if len(wrong):
         raise InputError(
             f"features must be finite; those of {len(wrong)} of {len(features)} samples are not, "

@@ -19,10 +19,10 @@ from dualprune.arrays import Array, check_choice
 from dualprune.errors import InputError
 from dualprune.select.keys import Unscored, check_budget, scored, uniform
 from dualprune.select.neighbours import check_features, graph
-from dualprune.select.quotas import even
+from dualprune.select.quotas import classes, even
 from dualprune.select.stratified import hardest
 
-__all__ = ["check_graph", "classes", "d2", "forward", "greedy", "remaining"]
+__all__ = ["check_graph", "d2", "forward", "greedy", "remaining"]
 
 Graph = tuple[Array, Array, Array]
 
@@ -137,17 +137,6 @@ def remaining(have: Array, dropped: Array, wanted: int, cut_off: float) -> Array
             f"{len(left)} are left; keep fewer or cut off less"
         )
     return left
-
-
-def classes(labels: Array | None, ids: Array) -> list[Array]:
-    """Divide sorted ids by class; without labels all are of one.
-
-    >>> [group.tolist() for group in classes(np.array([7, 2, 7, 2]), np.array([0, 1, 2]))]
-    [[1], [0, 2]]
-    """
-    known = np.zeros(len(ids)) if labels is None else labels[ids]
-    ends = np.cumsum(np.unique(known, return_counts=True)[1])
-    return np.split(ids[np.argsort(known, kind="stable")], ends)[:-1]
 
 
 def forward(scores: Array, edges: Graph) -> Array:

@@ -13,10 +13,9 @@ import numpy as np
 
 from dualprune.arrays import Array, check_choice
 from dualprune.errors import InputError
-from dualprune.select.d2 import classes
 from dualprune.select.keys import Balance, check_budget, uniform
 from dualprune.select.neighbours import check_features
-from dualprune.select.quotas import even, proportional
+from dualprune.select.quotas import classes, even, proportional
 
 __all__ = ["k_center"]
 

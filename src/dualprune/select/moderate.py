@@ -11,7 +11,7 @@ from typing import Literal
 
 import numpy as np
 
-from dualprune.arrays import Array, check_choice
+from dualprune.arrays import Array, check_choice, rows_not_finite
 from dualprune.errors import InputError
 from dualprune.select.keys import check_budget, uniform
 
@@ -78,8 +78,7 @@ def check_features(features: Array, labels: Array) -> None:
             "features have shape (samples, numbers) and labels (samples,); "
             f"got {np.shape(features)} and {np.shape(labels)}"
         )
-    with np.errstate(invalid="ignore", over="ignore"):
-        wrong = np.flatnonzero(~np.isfinite(features.sum(1, dtype=np.float64)))
+    wrong = rows_not_finite(features)
     if len(wrong):
         raise InputError(
             f"features must be finite; those of {len(wrong)} of {len(features)} samples are not, "

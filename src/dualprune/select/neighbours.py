@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from dualprune.arrays import Array
+from dualprune.arrays import Array, rows_not_finite
 from dualprune.errors import InputError
 
 __all__ = ["check_features", "graph", "nearest"]
@@ -74,8 +74,7 @@ def check_features(features: Array) -> None:
     """Refuse features that are not one row of finite numbers per sample."""
     if features.ndim != 2 or features.shape[1] == 0:
         raise InputError(f"features must have shape (samples, width), got {features.shape}")
-    with np.errstate(invalid="ignore"):
-        bad = np.flatnonzero(~np.isfinite(features.sum(axis=1, dtype=np.float64)))
+    bad = rows_not_finite(features)
     if len(bad):
         raise InputError(
             f"the features of {len(bad)} of {len(features)} samples are not finite, first of "

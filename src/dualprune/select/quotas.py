@@ -1,10 +1,10 @@
-"""Divide a budget among groups."""
+"""Divide samples into classes, and a budget among groups."""
 
 import numpy as np
 
 from dualprune.arrays import Array
 
-__all__ = ["even", "proportional"]
+__all__ = ["classes", "even", "proportional"]
 
 
 def even(sizes: Array, k: int) -> Array:
@@ -34,3 +34,14 @@ def proportional(sizes: Array, k: int) -> Array:
     most = np.argsort(-remainders, kind="stable")[: k - quotas.sum()]
     quotas[most] += 1
     return quotas
+
+
+def classes(labels: Array | None, ids: Array) -> list[Array]:
+    """Divide sorted ids by class; without labels all are of one.
+
+    >>> [group.tolist() for group in classes(np.array([7, 2, 7, 2]), np.array([0, 1, 2]))]
+    [[1], [0, 2]]
+    """
+    known = np.zeros(len(ids)) if labels is None else labels[ids]
+    ends = np.cumsum(np.unique(known, return_counts=True)[1])
+    return np.split(ids[np.argsort(known, kind="stable")], ends)[:-1]

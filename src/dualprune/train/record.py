@@ -1,6 +1,7 @@
 """Train and record: the first epochs of one training run, for those who have no loop yet."""
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -53,47 +54,55 @@ def record(
     schedule = max(recipe.epochs, epochs)
     plan = Plan(recipe, np.arange(len(images)), recipe.batch, epochs, schedule, seed)
 
-    def recorder(start_epoch: int) -> Recorder:
-        return Recorder(
-            out,
-            samples=len(images),
-            classes=len(images.class_names),
-            signals=signals,
-            start_epoch=start_epoch,
-            mode="eval" if clean else "train",
-            class_names=images.class_names,
-            data=images.fingerprint,
-            notes=f"{setup.model_name}, recipe {recipe.name}, seed {seed}",
-        )
+    model = setup.fresh_model(seed)
 
     def after(epoch: int) -> None:
         if epoch in features and is_first():
             write_features(out, epoch, features_of(model, setup.data))
 
-    settings = setup.settings(seed=seed, schedule=schedule, signals=list(signals), clean=clean)
-    test, model = None if len(setup.held_out) else setup.test, setup.fresh_model(seed)
     done = fit(
         model,
         setup.data,
         plan,
         folder=out / "checkpoint",
-        settings=settings,
-        test=test,
-        recorder=recorder,
+        settings=setup.settings(seed=seed, schedule=schedule, signals=list(signals), clean=clean),
+        test=None if len(setup.held_out) else setup.test,
+        recorder=partial(_recorder, setup, out, signals, clean, seed),
         clean=clean,
         after=after,
         tell=tell,
     )
     for epoch in set(features) - set(epochs_with_features(out)):
-        if epoch != len(done.history):
-            raise InputError(
-                f"features of epoch {epoch} cannot be had any more: {out} is at epoch "
-                f"{len(done.history)}; record into another folder"
-            )
+        _refuse_if_over(out, epoch, len(done.history))
         after(epoch)  # they were not asked for when it was recorded
     if is_first():
         write_names(out, images.names, images.source)
     return Run(out)
+
+
+def _recorder(
+    setup: Setup, out: Path, signals: Sequence[str], clean: bool, seed: int, start_epoch: int
+) -> Recorder:
+    images = setup.images
+    return Recorder(
+        out,
+        samples=len(images),
+        classes=len(images.class_names),
+        signals=signals,
+        start_epoch=start_epoch,
+        mode="eval" if clean else "train",
+        class_names=images.class_names,
+        data=images.fingerprint,
+        notes=f"{setup.model_name}, recipe {setup.recipe.name}, seed {seed}",
+    )
+
+
+def _refuse_if_over(out: Path, epoch: int, now: int) -> None:
+    if epoch != now:
+        raise InputError(
+            f"features of epoch {epoch} cannot be had any more: {out} is at epoch {now}; record "
+            "into another folder"
+        )
 
 
 def seconds_recorded(run: Path) -> float:

@@ -29,13 +29,14 @@ class Setup:
     """Data, recipe and model; made with `Setup.of`.
 
     `held_out` are ids that no training is judged on after it saw them: where there are no test
-    images, a tenth of every class is kept apart to judge by.
+    images, a tenth of every class is kept apart to judge by. `judged_on` says which of the two.
     """
 
     images: Images
     data: Batches
     test: Batches
     test_images: Images
+    judged_on: str
     held_out: Array
     recipe: Recipe
     model: str | nn.Module
@@ -46,6 +47,7 @@ class Setup:
         test: Images | None,
         *,
         name: str = "",
+        judged_on: str = "test",
         recipe: str | Recipe = "auto",
         model: str | nn.Module = "auto",
     ) -> "Setup":
@@ -55,21 +57,25 @@ class Setup:
         if model == "auto":
             model = recipe.model
         data = Batches(images, size=recipe.size, device=device())
-        held_out = _held_out(images) if test is None else np.empty(0, np.int64)
-        test = test or images.take(held_out)
+        held_out = np.empty(0, np.int64)
+        if test is None:
+            held_out, judged_on = _held_out(images), "validation"
+            test = images.take(held_out)
         judge = Batches(test, size=recipe.size, device=device(), like=data)
         if data.shape[0] != judge.shape[0]:
             raise InputError(
                 f"training images have {data.shape[0]} channels, test images {judge.shape[0]}"
             )
-        return Setup(images, data, judge, test, held_out, recipe, model)
+        return Setup(images, data, judge, test, judged_on, held_out, recipe, model)
 
     def judged_by_validation(self) -> "Setup":
         """Give the same with a part of the training images to judge by, not the test images."""
         held_out = _held_out(self.images)
         part = self.images.take(held_out)
         judge = Batches(part, size=self.recipe.size, device=self.data.device, like=self.data)
-        return replace(self, test=judge, test_images=part, held_out=held_out)
+        return replace(
+            self, test=judge, test_images=part, judged_on="validation", held_out=held_out
+        )
 
     def fresh_model(self, seed: int) -> nn.Module:
         """Give a new model whose weights depend on the seed alone; a given module is copied."""
