@@ -35,7 +35,7 @@ def ssp(
     """Keep what is unlike the typical samples.
 
     Published with features of a self-supervised model; features of any model will do. Meant for
-    plenty of data: of little data, the samples near the prototypes are the better ones.
+    plenty of data; that those near the prototypes are better of little data is unverified.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ def ssp(
 
     Public are scores for ImageNet, high for what is kept, and no code of the authors. The baseline
     in the code of ELFS has as many clusters as classes, the default here, and the best of two
-    starts; here there is one. `prototypes="class"` is the variant in the code of DRoP. A floor per
+    starts; here there is one. `prototypes="class"` is the variant in fair-data-pruning. A floor per
     class in the original is unverified; `top` has `floor`.
 
     References
