@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from contextlib import redirect_stderr, redirect_stdout
+from pathlib import Path
 
 import duckdb
 import numpy as np
@@ -318,6 +319,21 @@ def test_compare_shows_every_method_with_its_deviation_over_seeds(compared):
     assert "validation %" in table
     found = sorted((cell["method"], cell["keep"], cell["seed"]) for cell in cells)
     assert found == sorted((*each, seed) for each in methods.items() for seed in (0, 1))
+
+
+def test_compare_draws_accuracies_and_times_where_it_can(compared, npz, monkeypatch):
+    printed = [Path(line) for line in compared[1].splitlines()[-3:]]
+    assert [path.name for path in printed] == ["results.json", "accuracy.png", "time.png"]
+    for path in printed[1:]:
+        with Image.open(path) as image:
+            assert image.format == "PNG"
+        assert path.with_suffix(".svg").read_text().startswith("<?xml")
+        path.unlink()
+    monkeypatch.setattr("dualprune.cli.compare.find_spec", lambda _: None)
+    words = COMPARE.replace("NPZ", str(npz)).split()
+    code, table, said = dualprune(*words, "--out", printed[0].parent)
+    assert (code, table.splitlines()[-1]) == (0, str(printed[0])), said
+    assert not printed[1].exists()
 
 
 def test_methods_are_compared_on_equally_many_samples(compared):

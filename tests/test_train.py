@@ -20,7 +20,7 @@ from torch.optim.optimizer import register_optimizer_step_post_hook
 from dualprune.data import in_memory, load, write_tree
 from dualprune.errors import DamagedError, InputError, WriteError
 from dualprune.files import read_json, write_json
-from dualprune.report.moon import draw_moons, moon
+from dualprune.report import draw_moons, moon
 from dualprune.run.names import read_names, write_names
 from dualprune.score import SCORES, from_runs
 from dualprune.train import Setup, recipes, record, train

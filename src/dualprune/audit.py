@@ -27,7 +27,7 @@ from dualprune.run import Run
 from dualprune.run.names import read_names
 from dualprune.score import aum, from_runs
 
-__all__ = ["Audit", "audit"]
+__all__ = ["Audit", "Judgement", "audit", "judge"]
 
 _ASHMAN = 2.0  # two normal distributions farther apart than this have two peaks
 _FITTED = 100_000  # samples are enough to fit them
@@ -63,23 +63,43 @@ class Audit:
         return [folder / "audit.parquet", folder / "audit.csv"]
 
 
+@dataclass(frozen=True)
+class Judgement:
+    """What the model thought of every label, by id; classes are positions, -1 where unknown."""
+
+    given: Array
+    predicted: Array
+    quality: Array
+    issue: Array
+
+    @property
+    def order(self) -> Array:
+        """Ids with the worst label first; NaN, never seen, sorts last."""
+        return np.lexsort((np.arange(len(self.quality)), self.quality))
+
+
 def audit(run: Run, *, epochs: int | None = None) -> Audit:
     """Rank all labels of a run by their quality over its first `epochs`."""
-    margin = from_runs(aum, run, epochs=epochs, knobs={"keep": "easy"})
-    quality = (1 + np.tanh(margin / 2)) / 2  # the logistic function, which cannot overflow so
-    given, rival = run["labels"], _usual_rival(run, epochs)
-    issue = _stand_apart(margin)
-    order = np.lexsort((np.arange(run.samples), quality))  # NaN, never seen, sorts last
+    found = judge(run, epochs=epochs)
     about = read_names(run.path, run.samples)
     columns = {
         "id": np.arange(run.samples),
         **({"name": about["name"]} if "name" in about else {}),
-        "given_label": _named(run, given),
-        "predicted_label": _named(run, np.where(margin < 0, rival, given)),
-        "label_quality": quality,
-        "is_label_issue": issue,
+        "given_label": _named(run, found.given),
+        "predicted_label": _named(run, found.predicted),
+        "label_quality": found.quality,
+        "is_label_issue": found.issue,
     }
+    order = found.order
     return Audit({name: column[order] for name, column in columns.items()})
+
+
+def judge(run: Run, *, epochs: int | None = None) -> Judgement:
+    """Judge every label of a run over its first `epochs`."""
+    margin = from_runs(aum, run, epochs=epochs, knobs={"keep": "easy"})
+    given, rival = run["labels"], _usual_rival(run, epochs)
+    quality = (1 + np.tanh(margin / 2)) / 2  # the logistic function, which cannot overflow so
+    return Judgement(given, np.where(margin < 0, rival, given), quality, _stand_apart(margin))
 
 
 def _stand_apart(margin: Array) -> Array:

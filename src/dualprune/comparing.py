@@ -139,5 +139,6 @@ def _row(cell: Cell) -> dict[str, object]:
         "seed": cell.seed,
         "ids_sha256": digest(cell.ids),
         "recording_seconds": cell.recording,
+        "whole": cell.whole,
         **asdict(cell.result),
     }

@@ -16,12 +16,13 @@ from dualprune.coreset import Coreset
 from dualprune.data import Images, load, write_tree
 from dualprune.errors import InputError
 from dualprune.report import draw_moons
+from dualprune.report.page import write_report
 from dualprune.run import Run
 from dualprune.score import SCORES, from_runs
 from dualprune.select import budget
 from dualprune.train import Setup, Watch, silent
 
-__all__ = ["prune"]
+__all__ = ["described", "prune"]
 
 
 def prune(
@@ -75,14 +76,15 @@ def prune(
         setup, out, [method], pruned=[1 - k / len(images)], epochs=epochs, seed=seed, watch=watch
     )
     coreset = choose(method, runs, k=k, seed=seed, c_d=setup.recipe.c_d, epochs=epochs)
-    facts = {"asked": asked, **_facts(setup, runs[0], coreset, name)}
-    coreset = replace(coreset, card=coreset.card | facts)
+    coreset = described(setup, runs[0], coreset, name, asked)
     if not (out / "card.json").exists():
         coreset.save(out)
     if materialize and not (out / "images").exists():
         write_tree(images.take(coreset.ids), out / "images", materialize)
     if find_spec("matplotlib") is not None:
         _draw(runs[0], coreset, out / "moon.png")
+    if find_spec("bokeh") is not None:
+        write_report(out / "report.html", runs[0], coreset=coreset, samples=images)
     if check:
         against_random(setup, coreset, out / "check", watch=watch)
     return coreset
@@ -95,11 +97,13 @@ def _refuse_to_materialize(images: Images, out: Path) -> None:
         raise InputError(f"{out / 'images'} is in the way; choose another folder for --out")
 
 
-def _facts(setup: Setup, run: Run, coreset: Coreset, data: str) -> dict[str, Any]:
-    """Say what the run was, for the card."""
-    recipe = setup.recipe
-    epochs = coreset.card["epochs"]
-    return {
+def described(
+    setup: Setup, run: Run, coreset: Coreset, data: str, asked: dict[str, Any] | None = None
+) -> Coreset:
+    """Give the coreset with a card that also says what was recorded, and what it saves."""
+    recipe, epochs = setup.recipe, coreset.card["epochs"]
+    facts = {
+        **({"asked": asked} if asked else {}),
         "data_name": Path(data).name,
         "model": setup.model_name,
         "recipe": recipe.name,
@@ -111,6 +115,7 @@ def _facts(setup: Setup, run: Run, coreset: Coreset, data: str) -> dict[str, Any
             "coreset": recipe.passes(len(coreset), run.samples),
         },
     }
+    return replace(coreset, card=coreset.card | facts)
 
 
 def _refuse_another(out: Path, asked: dict[str, Any]) -> None:

@@ -12,6 +12,7 @@ from dualprune.cli.doctor import doctor
 from dualprune.cli.methods import methods
 from dualprune.cli.prune import prune
 from dualprune.cli.record import record
+from dualprune.cli.report import report
 from dualprune.cli.score import app as score
 from dualprune.cli.select import app as select
 from dualprune.cli.train import train
@@ -32,6 +33,7 @@ app.add_typer(score, name="score")
 app.add_typer(select, name="select")
 app.command()(train)
 app.command()(compare)
+app.command()(report)
 app.command()(audit)
 app.command()(methods)
 app.command()(doctor)

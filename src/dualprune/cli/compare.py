@@ -1,8 +1,12 @@
 """`dualprune compare`: which method keeps the better samples, on your data."""
 
+from collections.abc import Callable
+from importlib.util import find_spec
+from pathlib import Path
 from statistics import mean, stdev
 from typing import TYPE_CHECKING, Annotated
 
+import numpy as np
 import typer
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
@@ -13,11 +17,13 @@ from dualprune.arrays import Array
 from dualprune.cli.options import Data, Download, Model, Out, RecipeName
 from dualprune.cli.progress import duration, watch
 from dualprune.data import load, validation_split
+from dualprune.report.figures import accuracy_curves, figure, save, time_bars
+from dualprune.select import budget
 
 if TYPE_CHECKING:
     from dualprune.comparing import Cell
 
-__all__ = ["compare", "spread"]
+__all__ = ["compare", "over_seeds", "spread"]
 
 _KEEPS = ["0.5", "0.3", "0.1"]
 
@@ -65,6 +71,9 @@ def compare(
         for kept in dict.fromkeys(cell.keep for cell in cells if not cell.whole):
             console.print(_agreement(cells, kept))
     typer.echo(out / "results.json")
+    if find_spec("matplotlib") is not None:
+        _draw_accuracy(cells, out / "accuracy")
+        _draw_time(cells, out / "time")
 
 
 def _accuracies(cells: "list[Cell]") -> Table:
@@ -136,3 +145,42 @@ def spread(shares: list[float]) -> str:
     """
     deviation = f" ± {100 * stdev(shares):.1f}" if len(shares) > 1 else ""
     return f"{100 * mean(shares):.1f}{deviation}"
+
+
+def over_seeds(
+    cells: "list[Cell]", value: "Callable[[Cell], float]"
+) -> dict[tuple[str, str], Array]:
+    """Give the values of each method and share kept, of shape (seeds,)."""
+    found: dict[tuple[str, str], list[float]] = {}
+    for cell in cells:
+        found.setdefault((cell.method, cell.keep), []).append(value(cell))
+    return {each: np.array(values) for each, values in found.items()}
+
+
+def _draw_accuracy(cells: "list[Cell]", path: Path) -> None:
+    found = over_seeds(
+        [cell for cell in cells if not cell.whole], lambda cell: cell.result.accuracy
+    )
+    methods, keeps = (list(dict.fromkeys(names)) for names in zip(*found, strict=True))
+    accuracy = {method: np.stack([found[method, keep] for keep in keeps]) for method in methods}
+    samples = cells[0].result.samples
+    pruned = np.array([1 - budget(samples, keep=keep) / samples for keep in keeps])
+    full = mean(cell.result.accuracy for cell in cells if cell.whole)
+    drawn = figure(6.4, 4.2)
+    accuracy_curves(drawn.subplots(), pruned, accuracy, full=full)
+    typer.echo(save(drawn, path)[0])
+
+
+def _draw_time(cells: "list[Cell]", path: Path) -> None:
+    chosen = [cell for cell in cells if not cell.whole]
+    recording, training = (
+        {f"{method}, {keep} kept": each for (method, keep), each in found.items()}
+        for found in (
+            over_seeds(chosen, lambda cell: cell.recording),
+            over_seeds(chosen, lambda cell: cell.result.seconds),
+        )
+    )
+    full = mean(cell.result.seconds for cell in cells if cell.whole)
+    drawn = figure(7, 1.2 + 0.35 * len(training))
+    time_bars(drawn.subplots(), recording, training, full=full)
+    typer.echo(save(drawn, path)[0])

@@ -1,6 +1,7 @@
 """`dualprune demo`: the whole story on a small data set that everybody has."""
 
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 from statistics import mean
 from typing import TYPE_CHECKING, Annotated
@@ -14,18 +15,22 @@ from dualprune.arrays import Array
 from dualprune.cli.compare import spread
 from dualprune.cli.progress import watch
 from dualprune.data import flip_labels, load
+from dualprune.files import read_json
 from dualprune.report import draw_moons
 from dualprune.run import Run
 from dualprune.score import SCORES, from_runs
+from dualprune.select import budget
 
 if TYPE_CHECKING:
     from dualprune.comparing import Cell
+    from dualprune.train import Setup
 
 __all__ = ["demo"]
 
 _KEEPS = ("0.5", "0.3", "0.1")
 _METHODS = ("dual+beta", "random")
 _WRONG = 0.1
+_TITLE = f"digits, {_WRONG:.0%} of the labels wrong"
 
 
 def demo(
@@ -42,13 +47,30 @@ def demo(
     cells = compare(setup, out, methods=_METHODS, keeps=_KEEPS, seeds=seeds, watch=watch)
     Console().print(_table(cells, flipped))
     _draw(out, cells, flipped)
+    if find_spec("bokeh") is not None:
+        typer.echo(_write_page(out, setup))
+
+
+def _write_page(out: Path, setup: "Setup") -> Path:
+    """Show what is kept at the middle share, and how it compares."""
+    from dualprune.choosing import choose  # noqa: PLC0415 - loads torch
+    from dualprune.pruning import described  # noqa: PLC0415
+    from dualprune.report.page import write_report  # noqa: PLC0415
+
+    run, recipe = Run(out / "seed-0" / "run"), setup.recipe
+    k = budget(run.samples, keep=_KEEPS[1])
+    coreset = choose(_METHODS[0], [run], k=k, seed=0, c_d=recipe.c_d, epochs=recipe.record)
+    coreset = described(setup, run, coreset, _TITLE)
+    results = read_json(out / "results.json")["cells"]
+    path = out / "report.html"
+    return write_report(path, run, coreset=coreset, samples=setup.images, results=results)
 
 
 def _table(cells: "list[Cell]", flipped: Array) -> Table:
     """One row per method and share kept; times are shares of training on everything."""
     table = Table(
         *("kept", "method", "accuracy %", "wrong labels", "training time", "+ recording"),
-        title=f"digits, {_WRONG:.0%} of the labels wrong",
+        title=_TITLE,
     )
     full = mean(cell.result.seconds for cell in cells if cell.whole)
     for keep, method in dict.fromkeys((cell.keep, cell.method) for cell in cells):

@@ -64,6 +64,10 @@ def prune(
     typer.echo(out)
     for line in _told(coreset):
         typer.echo(line, err=True)
+    if (out / "report.html").exists():
+        typer.echo(f"look at    {out / 'report.html'}", err=True)
+    else:
+        typer.echo("a page     pip install 'dualprune[report]' to have one to look at", err=True)
     if not (out / "moon.png").exists():
         typer.echo("figures    pip install 'dualprune[plot]' to have them drawn", err=True)
     if check:

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from dualprune.data.cifar import cifar10, cifar100
+from dualprune.data.corruption import CORRUPTIONS, corrupt
 from dualprune.data.decode import decode
 from dualprune.data.digits import digits
 from dualprune.data.fashion_mnist import fashion_mnist
@@ -18,8 +19,10 @@ from dualprune.data.tree import write_tree
 from dualprune.errors import MissingError
 
 __all__ = [
+    "CORRUPTIONS",
     "NAMED",
     "Images",
+    "corrupt",
     "decode",
     "flip_labels",
     "in_memory",

@@ -12,7 +12,7 @@ from dualprune.errors import DamagedError, MissingError
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-__all__ = ["decode", "open_image", "readable"]
+__all__ = ["decode", "open_image", "pillow", "readable"]
 
 FORMATS = ["JPEG", "PNG", "BMP", "GIF", "WEBP", "TIFF"]  # others run programs, as EPS does
 _MODES = {1: "L", 3: "RGB"}
@@ -28,14 +28,14 @@ def decode(file: Path, size: int, channels: int = 3) -> Array:
     side = min(image.size)
     left, top = (image.width - side) / 2, (image.height - side) / 2
     square = image.resize(
-        (size, size), _pillow().Resampling.BILINEAR, box=(left, top, left + side, top + side)
+        (size, size), pillow().Resampling.BILINEAR, box=(left, top, left + side, top + side)
     )
     return np.array(square).reshape(size, size, channels)
 
 
 def readable(file: Path) -> bool:
     """Whether Pillow finds the file sound and can read it to its end."""
-    images = _pillow()
+    images = pillow()
     try:
         with images.open(file, formats=FORMATS) as image:
             image.verify()
@@ -47,7 +47,8 @@ def readable(file: Path) -> bool:
     return True
 
 
-def _pillow() -> ModuleType:
+def pillow() -> ModuleType:
+    """Import Pillow's images, or say how to get them."""
     try:
         from PIL import Image  # noqa: PLC0415 - optional
     except ImportError as error:
@@ -57,7 +58,7 @@ def _pillow() -> ModuleType:
 
 def open_image(file: Path, size: int) -> "Image":
     """Read an image file to its end; a large JPEG at a half or less, but twice `size` at least."""
-    _pillow()  # that it is missing is no damage of the file
+    pillow()  # that it is missing is no damage of the file
     try:
         return _load(file, size)
     except Exception as error:
@@ -66,7 +67,7 @@ def open_image(file: Path, size: int) -> "Image":
 
 def _load(file: Path, size: int) -> "Image":
     image: Image
-    with _pillow().open(file, formats=FORMATS) as image:
+    with pillow().open(file, formats=FORMATS) as image:
         image.draft(None, (2 * size, 2 * size))
         image.load()
     return image
@@ -74,7 +75,7 @@ def _load(file: Path, size: int) -> "Image":
 
 def _eight_bits(image: "Image") -> "Image":
     if image.mode.startswith("I;16"):  # convert() would turn everything above 255 white
-        grey: Image = _pillow().fromarray((np.asarray(image) >> 8).astype(np.uint8))
+        grey: Image = pillow().fromarray((np.asarray(image) >> 8).astype(np.uint8))
         return grey
     if image.mode == "P" and image.has_transparency_data:
         return image.convert("RGBA")

@@ -1,13 +1,10 @@
 """Wrong labels on purpose, to see whether a method finds them."""
 
-import hashlib
-from decimal import Decimal
-
 import numpy as np
 
 from dualprune.arrays import Array
+from dualprune.data.draws import draw, draw_share
 from dualprune.errors import InputError
-from dualprune.select.keys import smallest, uniform
 
 __all__ = ["flip_labels"]
 
@@ -25,15 +22,8 @@ def flip_labels(labels: Array, share: float, classes: int, seed: int) -> tuple[A
     """
     if not 0 <= share <= 1 or classes < 2:
         raise InputError(f"share must be from 0 to 1 and classes 2 or more: {share}, {classes}")
-    count = int(Decimal(str(share)) * len(labels))
-    keys = _draw(f"which labels flip, seed {seed}", len(labels))
-    flipped = smallest(keys, count, ties=keys)
-    step = 1 + np.floor(_draw(f"what they become, seed {seed}", len(labels)) * (classes - 1))
+    flipped = np.sort(draw_share(f"which labels flip, seed {seed}", len(labels), share))
+    step = 1 + np.floor(draw(f"what they become, seed {seed}", len(labels)) * (classes - 1))
     noisy = labels.astype(np.int64)
     noisy[flipped] = (noisy[flipped] + step[flipped].astype(np.int64)) % classes
     return noisy, flipped
-
-
-def _draw(purpose: str, count: int) -> Array:
-    key = int.from_bytes(hashlib.sha256(purpose.encode()).digest()[:8], "little")
-    return uniform(key, 0, count)

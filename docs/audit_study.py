@@ -1,0 +1,201 @@
+"""How well `dualprune audit` finds labels that were flipped, beside cleanlab: see `docs/audit.md`.
+
+    pip install cleanlab  # which dualprune itself does not need
+    python docs/audit_study.py RUNS digits fashion-mnist cifar10
+    python docs/audit_study.py
+
+The first trains on the data sets named, keeps what it recorded in the folder RUNS and adds a line
+per training, or per five of a cross-validation, to `docs/audit_study.jsonl`; what is there is
+skipped. The second prints that file as tables.
+"""
+
+import json
+import shutil
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from cleanlab.filter import find_label_issues
+from cleanlab.rank import get_label_quality_scores
+from sklearn.metrics import average_precision_score
+from sklearn.model_selection import StratifiedKFold
+from torch import Tensor, nn
+from torch.nn.functional import softmax
+
+from dualprune.arrays import Array
+from dualprune.audit import audit
+from dualprune.data import flip_labels, load
+from dualprune.record import Recorder
+from dualprune.run import Run
+from dualprune.score import aum_prob, confidence, dual, dyn_unc, from_runs
+from dualprune.train import Setup
+from dualprune.train.epoch import Plan
+from dualprune.train.loop import fit, silent
+
+RESULTS = Path(__file__).with_suffix(".jsonl")
+KEY = ("data", "share", "seed", "folds")
+EPOCHS, FOLDS, IMAGES = 30, 5, 10_000  # the first of a data set that has more
+GRID = {
+    "digits": ((0, 0.05, 0.2, 0.4), 5),
+    "fashion-mnist": ((0, 0.05, 0.2), 3),
+    "cifar10": ((0, 0.05, 0.2), 3),
+}
+FILTERS = ("prune_by_noise_rate", "low_self_confidence")  # cleanlab's default first
+
+
+class Beliefs(Recorder):
+    """Also keeps the probabilities of all classes: their sum over the epochs, and the last ones."""
+
+    def start(self, samples: int, classes: int) -> "Beliefs":
+        self.total, self.last = torch.zeros(2, samples, classes, dtype=torch.float64)
+        return self
+
+    def update(self, logits: Tensor, labels: Any, ids: Any, features: Tensor | None = None) -> None:
+        super().update(logits, labels, ids, features)
+        self.last[ids] = softmax(logits.detach().double(), 1)
+        self.total[ids] += self.last[ids]
+
+
+def cells(data: str) -> Iterator[tuple[float, int, bool]]:
+    """Give noise share, seed and whether to cross-validate, the cheap ones first."""
+    shares, seeds = GRID[data]
+    for folds in (False, True):
+        for share in shares[folds:]:  # what is clean is not cross-validated
+            few = share == 0 or (folds and data != "digits")
+            yield from ((share, seed, folds) for seed in range(1 if few else seeds))
+
+
+def study(runs: Path, data: str) -> None:
+    """Train and judge what is not in the file yet."""
+    images, test = load(data, download=True)
+    images = images.take(np.arange(len(images))[:IMAGES])
+    done = [tuple(row[name] for name in KEY) for row in results()]
+    for cell in cells(data):
+        if (data, *cell) in done:
+            continue
+        share, seed, folds = cell
+        labels, flipped = flip_labels(images.labels, share, len(images.class_names), seed)
+        noisy, recipe = replace(images, labels=labels), "auto" if data == "digits" else "small"
+        folder = runs / "-".join(map(str, (data, *cell)))
+        file = folder / "probabilities.npz"
+        if not file.exists():  # what was interrupted is trained anew
+            shutil.rmtree(folder, ignore_errors=True)
+            setup = Setup.of(noisy, test, name=data, recipe=recipe)
+            np.savez(file, **(cross_validated if folds else one_training)(setup, folder, seed))
+        row = dict(zip(KEY, (data, *cell), strict=True)) | {"samples": len(labels)}
+        row |= judged(labels, flipped, folder, dict(np.load(file)))
+        with RESULTS.open("a") as lines:
+            lines.write(json.dumps(row) + "\n")
+
+
+def train(
+    setup: Setup, ids: Array, folder: Path, seed: int, recorder: Recorder | None = None
+) -> tuple[nn.Module, float]:
+    """Train as `dualprune record` does; give the model and the seconds that it took."""
+    model = setup.fresh_model(seed)
+    done = fit(
+        *(model, setup.data, Plan(setup.recipe, ids, setup.recipe.batch, EPOCHS, EPOCHS, seed)),
+        folder=folder / "checkpoint",
+        settings=setup.settings(seed=seed),
+        recorder=None if recorder is None else lambda _: recorder,
+        tell=silent(""),
+    )
+    shutil.rmtree(folder / "checkpoint")
+    return model, sum(epoch.seconds for epoch in done.history)
+
+
+def one_training(setup: Setup, folder: Path, seed: int) -> dict[str, Any]:
+    """Give the mean and the last probabilities of a training that saw all samples."""
+    samples, classes = len(setup.images), len(setup.images.class_names)
+    recorder = Beliefs(folder, samples=samples, classes=classes).start(samples, classes)
+    _, seconds = train(setup, np.arange(samples), folder, seed, recorder)
+    mean, last = (recorder.total / EPOCHS).numpy(), recorder.last.numpy()
+    return {"mean": mean, "last": last, "seconds": seconds}
+
+
+def cross_validated(setup: Setup, folder: Path, seed: int) -> dict[str, Any]:
+    """Give each sample the probabilities of a model that did not see it, as cleanlab recommends."""
+    labels, seconds = setup.images.labels, 0.0
+    found = np.zeros((len(labels), len(setup.images.class_names)))
+    for rest, fold in StratifiedKFold(FOLDS, shuffle=True, random_state=seed).split(labels, labels):
+        model, took = train(setup, rest, folder, seed)
+        model.eval()
+        with torch.no_grad():
+            raw = setup.data.raw(torch.from_numpy(fold).split(500))
+            logits = torch.cat([model(setup.data.normalised(part)) for part in raw])
+        found[fold], seconds = softmax(logits.double(), 1).numpy(), seconds + took
+    return {"folds": found, "seconds": seconds}
+
+
+def judged(
+    labels: Array, flipped: Array, folder: Path, probabilities: dict[str, Array]
+) -> dict[str, Any]:
+    """Give what each score ranks lowest, and what each decision calls wrong, against the truth."""
+    wrong = np.isin(np.arange(len(labels)), flipped)
+    seconds = round(float(probabilities.pop("seconds")), 1)
+    scores, calls = ({}, {}) if "folds" in probabilities else from_recording(Run(folder))
+    for name, each in probabilities.items():
+        for method in ("self_confidence", "normalized_margin"):
+            quality = get_label_quality_scores(labels, each, method=method)
+            scores[f"cleanlab {method}, {name}"] = quality
+        for how in () if name == "last" else FILTERS:
+            issue = find_label_issues(labels, each, filter_by=how, n_jobs=1)
+            calls[f"cleanlab {how}, {name}"] = issue
+    ranked = {name: ranking(score, wrong) for name, score in scores.items()} if len(flipped) else {}
+    called = {name: [int(c.sum()), int((c & wrong).sum())] for name, c in calls.items()}
+    return {"flipped": len(flipped), "seconds": seconds, "ranked": ranked, "called": called}
+
+
+def from_recording(run: Run) -> tuple[dict[str, Array], dict[str, Array]]:
+    """Give the scores that need nothing but what `dualprune record` keeps, and audit's decision."""
+    found = audit(run).columns
+    by_id, doubt = np.argsort(found["id"]), from_runs(dual, run)
+    scores = {
+        "audit": found["label_quality"][by_id],
+        "mean probability": from_runs(confidence, run),
+        "mean probability margin": from_runs(aum_prob, run, knobs={"keep": "easy"}),
+        "last probability": run["target_prob"][-1],
+        "Dyn-Unc, lowest": from_runs(dyn_unc, run),
+        "DUAL, lowest": doubt,
+        "DUAL, highest": -doubt,
+    }
+    return scores, {"audit": found["is_label_issue"][by_id]}
+
+
+def ranking(score: Array, wrong: Array) -> list[float]:
+    """Share of the wrong among as many lowest, and average precision."""
+    lowest = np.argsort(score, kind="stable")[: wrong.sum()]
+    return [round(float(wrong[lowest].mean()), 5), round(average_precision_score(wrong, -score), 5)]
+
+
+def results() -> list[dict[str, Any]]:
+    """Read what was measured."""
+    return [json.loads(line) for line in RESULTS.open()] if RESULTS.exists() else []
+
+
+def show() -> None:
+    """Print a line per noise share and method: mean and deviation over the seeds, in percent."""
+    cases: dict[tuple[Any, ...], list[list[float]]] = {}
+    for row in results():
+        for name, values in row["ranked"].items():
+            cases.setdefault((row["data"], row["share"], "ranks", name), []).append(values)
+        for name, (calls, right) in row["called"].items():
+            values = [right / max(calls, 1), right / max(row["flipped"], 1), calls / row["samples"]]
+            cases.setdefault((row["data"], row["share"], "calls", name), []).append(values)
+    print("ranks: found among as many lowest, average precision; calls: precision, recall, share")
+    for case, rows in sorted(cases.items(), key=lambda each: each[0][:3]):
+        mean, spread = 100 * np.mean(rows, 0), 100 * np.std(rows, 0, ddof=len(rows) > 1)
+        cells = (f"{m:5.1f} ± {s:.1f}" for m, s in zip(mean, spread, strict=True))
+        print(*case, f"({len(rows)} seeds):", *cells, sep="  ")
+
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    for name in sys.argv[2:]:
+        study(Path(sys.argv[1]), name)
+    if len(sys.argv) == 1:
+        show()

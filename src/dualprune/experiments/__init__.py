@@ -1,0 +1,1 @@
+"""What the paper measures and claims, to be run again."""

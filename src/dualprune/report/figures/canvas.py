@@ -1,0 +1,112 @@
+"""What all figures share: an empty figure, its files, colours, and names as plain text."""
+
+import io
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from dualprune.errors import MissingError
+from dualprune.files import write
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.colors import Colormap
+    from matplotlib.figure import Figure
+
+__all__ = [
+    "BLUE",
+    "COLORS",
+    "GREY",
+    "ORANGE",
+    "REFERENCE",
+    "figure",
+    "key_beside",
+    "percent",
+    "plain",
+    "ramp",
+    "render",
+    "save",
+    "tidy",
+]
+
+# Okabe and Ito, 2008: told apart with every kind of colour vision. Their yellow is too pale here.
+COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
+BLUE, ORANGE = COLORS[:2]
+GREY = "#c3c9d4"  # what is there but is not meant
+REFERENCE = "#5f6673"  # lines to compare with
+
+_DPI = 150
+
+
+def figure(width: float, height: float) -> "Figure":
+    """Make an empty figure, in inches, that leaves room for its labels and keys by itself."""
+    try:
+        from matplotlib.figure import Figure  # noqa: PLC0415 - optional
+    except ImportError as error:
+        raise MissingError("figures need matplotlib: pip install 'dualprune[plot]'") from error
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+def save(figure: "Figure", path: Path) -> tuple[Path, Path]:
+    """Write `path`.png and `path`.svg; what is drawn anew in the same way has the same bytes."""
+    png, svg = (path.with_name(f"{path.name}.{kind}") for kind in ("png", "svg"))
+    write(png, render(figure, "png"))
+    write(svg, render(figure, "svg"))
+    return png, svg
+
+
+def render(figure: "Figure", kind: Literal["png", "svg"]) -> bytes:
+    """Give the content of an image file, without a date and without random names inside."""
+    from matplotlib import rc_context  # noqa: PLC0415 - optional
+
+    image = io.BytesIO()
+    undated: dict[str, Any] = {"Date": None} if kind == "svg" else {}
+    with rc_context({"svg.hashsalt": "dualprune", "svg.fonttype": "path"}):
+        figure.savefig(image, format=kind, dpi=_DPI, metadata=undated)
+    return image.getvalue()
+
+
+def plain(text: str) -> str:
+    r"""Keep a name from being read as a formula.
+
+    >>> print(plain("$x$"))
+    \$x\$
+    """
+    return text.replace("$", r"\$")
+
+
+def ramp() -> "Colormap":
+    """Give colours from blue for low to orange for high, none of them pale on white."""
+    from matplotlib import colormaps  # noqa: PLC0415 - optional
+    from matplotlib.colors import ListedColormap  # noqa: PLC0415
+
+    return ListedColormap([colormaps["plasma"](0.8 * step / 255) for step in range(256)])
+
+
+def tidy(axes: "Axes") -> None:
+    """Take away the lines that carry nothing."""
+    axes.spines[["top", "right"]].set_visible(False)
+
+
+def percent(share: float, _: object = None) -> str:
+    """Write a share for the ticks of an axis.
+
+    >>> percent(0.3), percent(0.0125)
+    ('30', '1.25')
+    """
+    return f"{100 * share:.6g}"
+
+
+def key_beside(
+    axes: "Axes", handles: Sequence[Any], names: Iterable[str], *, markers: float = 1
+) -> None:
+    """Explain colours at the right of the data, where nothing is covered."""
+    axes.legend(
+        handles,
+        [plain(name) for name in names],  # given, so that a name may begin with an underscore
+        loc="upper left",
+        bbox_to_anchor=(1.02, 1.0),
+        borderaxespad=0.0,
+        markerscale=markers,
+        frameon=False,
+    )

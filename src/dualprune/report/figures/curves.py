@@ -1,0 +1,129 @@
+"""What methods reach as more and more is pruned: a mean over seeds and the deviation around it.
+
+Each method has an array of shape (shares, seeds), where a missing number is NaN.
+"""
+
+from collections.abc import Iterable, Mapping
+from itertools import cycle
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dualprune.arrays import Array
+from dualprune.report.figures.canvas import COLORS, REFERENCE, key_beside, percent, ramp, tidy
+from dualprune.report.figures.seeds import mean_and_deviation, with_gaps
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.lines import Line2D
+
+__all__ = ["accuracy_by_time", "accuracy_curves", "removed_curves"]
+
+_MARKERS = "osD^vPX"  # not as many as colours, so that a colour comes back with another marker
+
+
+def accuracy_curves(
+    axes: "Axes", pruned: Array, accuracy: Mapping[str, Array], *, full: float | None = None
+) -> "Axes":
+    """Draw accuracy against the share pruned, a colour per method; `full` is that of everything."""
+    return _accuracy(axes, pruned, accuracy, cycle(COLORS), full)
+
+
+def accuracy_by_time(
+    axes: "Axes",
+    pruned: Array,
+    accuracy: Mapping[str, Array],
+    time: Mapping[str, Array],
+    *,
+    full: float | None = None,
+) -> "Axes":
+    """Draw accuracy against the share pruned, coloured by the mean time that a method takes.
+
+    `time` is that of recording and training, as a share of training on everything.
+
+    References
+    ----------
+    Figure 1 of Cho et al., 2025. arXiv:2502.06905
+    """
+    from matplotlib.cm import ScalarMappable  # noqa: PLC0415 - optional
+    from matplotlib.ticker import FuncFormatter  # noqa: PLC0415
+
+    means = np.array([mean_and_deviation(np.ravel(time[method]))[0] for method in accuracy])
+    scale = ScalarMappable(cmap=ramp())
+    scale.set_array(means[np.isfinite(means)])
+    scale.autoscale()
+    colors = [scale.to_rgba(mean) if np.isfinite(mean) else REFERENCE for mean in means]
+    _accuracy(axes, pruned, accuracy, colors, full)
+    axes.figure.colorbar(
+        scale,
+        ax=axes,
+        location="bottom",
+        label="total time\n(% of training on everything)",
+        format=FuncFormatter(percent),
+        aspect=40,
+    )
+    return axes
+
+
+def removed_curves(
+    axes: "Axes",
+    pruned: Array,
+    removed: Mapping[str, Array],
+    *,
+    wrong: float,
+    what: str = "wrong labels",
+) -> "Axes":
+    """Draw the share of wrong samples that is removed, between perfect and at random.
+
+    `wrong` is their share among all samples: pruning just these would be perfect.
+
+    References
+    ----------
+    Figure 5 of Cho et al., 2025. arXiv:2502.06905
+    """
+    lines = _curves(axes, pruned, removed, cycle(COLORS))
+    lines += axes.plot(
+        [0, wrong, 1], [0, 1, 1], color=REFERENCE, linestyle="--", linewidth=1, zorder=1
+    )
+    lines += axes.plot([0, 1], [0, 1], color=REFERENCE, linestyle=":", linewidth=1, zorder=1)
+    axes.set(xlim=(0, 1), ylim=(-0.02, 1.02), ylabel=f"{what} removed (%)")
+    names = [with_gaps(method, values) for method, values in removed.items()]
+    key_beside(axes, lines, [*names, "perfect", "expected at random"])
+    return axes
+
+
+def _accuracy(
+    axes: "Axes",
+    pruned: Array,
+    accuracy: Mapping[str, Array],
+    colors: Iterable[Any],
+    full: float | None,
+) -> "Axes":
+    lines = _curves(axes, pruned, accuracy, colors)
+    names = [with_gaps(method, values) for method, values in accuracy.items()]
+    if full is not None:
+        lines.append(axes.axhline(full, color=REFERENCE, linestyle="--", linewidth=1, zorder=1))
+        names.append("everything")
+    key_beside(axes, lines, names)
+    axes.set_ylabel("accuracy (%)")
+    return axes
+
+
+def _curves(
+    axes: "Axes", shares: Array, values: Mapping[str, Array], colors: Iterable[Any]
+) -> "list[Line2D]":
+    """Draw a line per method, and its band: bars where there is just one share."""
+    order, lines = np.argsort(shares, kind="stable"), []
+    for each, color, marker in zip(values.values(), colors, cycle(_MARKERS), strict=False):
+        mean, deviation = mean_and_deviation(each[order])
+        x, low, high = shares[order], mean - deviation, mean + deviation
+        lines += axes.plot(x, mean, color=color, marker=marker, markersize=5)
+        if len(x) == 1:
+            axes.vlines(x, low, high, color=color, alpha=0.5)
+        else:
+            axes.fill_between(x, low, high, color=color, alpha=0.15, linewidth=0)
+    axes.set_xlabel("share pruned (%)")
+    axes.xaxis.set_major_formatter(percent)
+    axes.yaxis.set_major_formatter(percent)
+    tidy(axes)
+    return lines

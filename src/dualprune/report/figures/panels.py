@@ -1,0 +1,94 @@
+"""Moon plots side by side: two epochs, several methods, one selection; and one of wrong labels.
+
+Variability and confidence have shape (samples,). What was kept or is wrong is given as ids.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dualprune.arrays import Array
+from dualprune.report.figures.canvas import BLUE, ORANGE, key_beside, plain
+from dualprune.report.figures.moon import align, mark, paint
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["coresets", "moon_evolution", "selection", "wrong_labels"]
+
+
+def moon_evolution(
+    axes: "Sequence[Axes]",
+    places: Sequence[tuple[Array, Array]],
+    scores: Sequence[Array],
+    epochs: Sequence[int],
+) -> "Sequence[Axes]":
+    """Show where samples lie at two epochs, coloured by a score of the first and of the second.
+
+    `places` are (variability, confidence) and `scores` are scores at these two `epochs`. The four
+    panels are filled score by score; a heavy frame is around those whose score is of their epoch.
+
+    References
+    ----------
+    Figures 2 and 3 of Cho et al., 2025. arXiv:2502.06905
+    """
+    for pair, score, scored in zip((axes[:2], axes[2:]), scores, epochs, strict=True):
+        for panel, place, epoch in zip(pair, places, epochs, strict=True):
+            points = paint(panel, *place, score)
+            panel.set_title(f"samples at epoch {epoch}")
+            if epoch == scored:
+                panel.spines[:].set(visible=True, linewidth=2)
+        panel.figure.colorbar(
+            points, ax=list(pair), label=f"score of epoch {scored}", fraction=0.05, pad=0.02
+        )
+    align(axes)
+    return axes
+
+
+def coresets(
+    axes: "Sequence[Axes]", variability: Array, confidence: Array, kept: Mapping[str, Array]
+) -> "Sequence[Axes]":
+    """Show what each method keeps, over what it prunes; one panel per method."""
+    for panel, (method, ids) in zip(axes, kept.items(), strict=True):
+        which = _mask(ids, len(confidence))
+        points = mark(panel, variability, confidence, which, BLUE)
+        panel.set_title(plain(f"{method}: {which.sum():,} kept"))
+    align(axes)
+    key_beside(axes[-1], points[::-1], ["kept", "pruned"], markers=2)
+    return axes
+
+
+def selection(
+    axes: "Sequence[Axes]",
+    variability: Array,
+    confidence: Array,
+    probability: Array,
+    kept: Array,
+) -> "Sequence[Axes]":
+    """Show how likely each sample was to be kept, which ones were, and which were pruned."""
+    which = _mask(kept, len(confidence))
+    points = paint(axes[0], variability, confidence, probability)
+    mark(axes[1], variability, confidence, which, BLUE)
+    mark(axes[2], variability, confidence, ~which, ORANGE)
+    axes[0].figure.colorbar(points, ax=axes[0], fraction=0.05)
+    axes[0].set_title("probability of being selected")
+    axes[1].set_title(f"{which.sum():,} kept")
+    axes[2].set_title(f"{(~which).sum():,} pruned")
+    align(axes)
+    return axes
+
+
+def wrong_labels(axes: "Axes", variability: Array, confidence: Array, wrong: Array) -> "Axes":
+    """Show where the samples lie whose labels are known to be wrong."""
+    which = _mask(wrong, len(confidence))
+    points = mark(axes, variability, confidence, which, ORANGE)
+    names = [f"wrong label: {which.sum():,}", f"right label: {(~which).sum():,}"]
+    key_beside(axes, points[::-1], names, markers=2)
+    return axes
+
+
+def _mask(ids: Array, samples: int) -> Array:
+    which = np.zeros(samples, bool)
+    which[ids] = True
+    return which

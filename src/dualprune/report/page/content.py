@@ -1,0 +1,79 @@
+"""What the scripts of the page work on: arrays of the samples shown, their names and pictures."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from dualprune.data import Images
+from dualprune.report.page.facts import Facts, WhatIf
+from dualprune.report.page.pack import numbers, safe_text, trajectories
+from dualprune.report.page.pictures import draw_sheet
+from dualprune.report.page.shown import Shown
+from dualprune.run import Run
+from dualprune.run.names import read_names
+
+__all__ = ["content"]
+
+_SNIPPET = 300
+
+
+def content(
+    run: Run, facts: Facts, shown: Shown, samples: Images | Sequence[str] | None
+) -> dict[str, Any]:
+    """Give what goes into the page as JSON; samples are positions among those shown."""
+    beliefs, epochs = trajectories(run, shown.ids, facts.epochs)
+    names = read_names(run.path, run.samples).get("name")
+    return {
+        "samples": facts.samples,
+        "epochs": epochs,
+        "scoreName": facts.score_name,
+        "columns": _columns(facts, shown) | {"beliefs": numbers(beliefs, "Uint8Array")},
+        "whatIf": None if facts.what_if is None else _settings(facts.what_if, facts),
+        "names": None if names is None else [safe_text(name) for name in names[shown.ids]],
+        "lists": {name: _positions(shown, ids) for name, ids in shown.lists.items()},
+        "pictured": _positions(shown, shown.pictured),
+        **_looks(shown, samples),
+    }
+
+
+def _columns(facts: Facts, shown: Shown) -> dict[str, dict[str, str]]:
+    ids, labels = shown.ids, facts.labels
+    columns = {
+        "id": numbers(ids, "Int32Array"),
+        "variability": numbers(facts.variability[ids], "Float32Array"),
+        "confidence": numbers(facts.confidence[ids], "Float64Array"),
+        "score": numbers(facts.score[ids], "Float32Array"),
+        "label": numbers(labels.given[ids], "Int32Array"),
+        "predicted": numbers(labels.predicted[ids], "Int32Array"),
+        "quality": numbers(labels.quality[ids], "Float32Array"),
+        "doubted": numbers(labels.issue[ids], "Uint8Array"),
+    }
+    if facts.kept is not None:
+        columns["kept"] = numbers(facts.kept[ids], "Uint8Array")
+    if facts.what_if is not None:
+        columns["keys"] = numbers(facts.what_if.keys[ids], "Float64Array")
+    return columns
+
+
+def _settings(what_if: WhatIf, facts: Facts) -> dict[str, float]:
+    share = 0.5 if facts.kept is None else float(facts.kept.mean())
+    return {
+        "mu": what_if.mu,
+        "cD": what_if.c_d,
+        "concentration": what_if.concentration,
+        "share": share,
+    }
+
+
+def _looks(shown: Shown, samples: Images | Sequence[str] | None) -> dict[str, Any]:
+    if samples is None:
+        return {"sheet": None, "texts": None}
+    if isinstance(samples, Images):
+        return {"sheet": vars(draw_sheet(samples, shown.pictured)), "texts": None}
+    return {"sheet": None, "texts": [safe_text(samples[i], _SNIPPET) for i in shown.pictured]}
+
+
+def _positions(shown: Shown, ids: Any) -> list[int]:
+    positions: list[int] = np.searchsorted(shown.ids, ids).tolist()
+    return positions

@@ -1,0 +1,37 @@
+"use strict";
+// The samples shown, as typed arrays by position.
+
+const report = JSON.parse(document.getElementById("data").textContent);
+
+function decoded({ kind, base64 }) {
+  const bytes = Uint8Array.from(atob(base64), (character) => character.charCodeAt(0));
+  return new globalThis[kind](bytes.buffer);
+}
+
+const column = Object.fromEntries(Object.entries(report.columns).map(([name, packed]) => [name, decoded(packed)]));
+const count = column.id.length;
+const picture = new Int32Array(count).fill(-1); // place on the sheet, or among the texts
+report.pictured.forEach((sample, place) => { picture[sample] = place; });
+
+const className = (label) => (label < 0 ? "unknown" : report.classes[label]);
+const percent = (share) => `${(100 * share).toFixed(1)} %`;
+const grouped = (number) => number.toLocaleString("en-US");
+
+// What Beta sampling of DUAL keeps at a share, by the same rule and the same lots as the library:
+// the smallest of ln(-ln u) - ln s - ln density(confidence).
+function betaParameters(share) {
+  const { mu, cD, concentration } = report.whatIf;
+  const b = concentration * (1 - mu) * (1 - (1 - share) ** cD);
+  return [concentration - b + 1, b];
+}
+
+const clipped = (p) => Math.min(Math.max(p, 1e-12), 1 - 1e-12);
+const logDensity = (p, a, b) => (a - 1) * Math.log(clipped(p)) + (b - 1) * Math.log1p(-clipped(p));
+
+function keptAt(share) {
+  const [a, b] = betaParameters(share);
+  const keys = column.keys.map((key, i) => key - logDensity(column.confidence[i], a, b));
+  const budget = Math.round(share * count);
+  const limit = Float64Array.from(keys).sort()[budget - 1];
+  return Uint8Array.from(keys, (key) => key <= limit);
+}

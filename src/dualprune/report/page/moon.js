@@ -1,0 +1,150 @@
+"use strict";
+// The map: points painted as one image inside Bokeh's axes, found again under the pointer.
+
+const SCORE_RAMP = [[68, 1, 84], [59, 82, 139], [33, 145, 140], [94, 201, 98], [253, 231, 37]];
+const QUIET = [154, 163, 178], LOUD = [200, 55, 78];
+
+function between(ramp, share) {
+  const place = Math.min(Math.max(share, 0), 1) * (ramp.length - 1);
+  const low = Math.min(Math.floor(place), ramp.length - 2);
+  return ramp[low].map((value, i) => Math.round(value + (place - low) * (ramp[low + 1][i] - value)));
+}
+
+function classColor(label) { // hues a golden angle apart: neighbours never look alike
+  const hue = (label * 137.508) % 360;
+  const part = (n) => {
+    const k = (n + hue / 30) % 12;
+    return Math.round(255 * (0.5 - 0.35 * Math.max(-1, Math.min(k - 3, 9 - k, 1))));
+  };
+  return [part(0), part(8), part(4)];
+}
+
+const packed = ([red, green, blue]) => (0xff000000 | (blue << 16) | (green << 8) | red) >>> 0;
+
+// Which color each point has, and which are painted last.
+function painting(mode, kept, oneClass) {
+  const marked = { kept, doubted: column.doubted, class: oneClass < 0 ? null : column.label.map((l) => l === oneClass) }[mode];
+  if (marked) return { colors: Uint32Array.from(marked, (is) => packed(is ? LOUD : QUIET)), marked };
+  if (mode === "class") return { colors: Uint32Array.from(column.label, (label) => packed(classColor(label))) };
+  const [low, high] = scoreLimits();
+  const wheel = Array.from({ length: 256 }, (_, i) => packed(between(SCORE_RAMP, i / 255)));
+  const shade = (s) => (Number.isNaN(s) ? packed(QUIET) : wheel[Math.round(255 * Math.min(Math.max((s - low) / (high - low || 1), 0), 1))]);
+  return { colors: Uint32Array.from(column.score, shade) };
+}
+
+function scoreLimits() { // all but the highest hundredth, which would leave the rest in one color
+  const sorted = column.score.filter((s) => Number.isFinite(s)).sort();
+  return [sorted[0] ?? 0, sorted[Math.floor(0.99 * (sorted.length - 1))] ?? 1];
+}
+
+class MoonMap {
+  constructor(plot, document_) {
+    this.plot = plot;
+    this.raster = document_.get_model_by_name("raster");
+    this.here = document_.get_model_by_name("here");
+    this.density = document_.get_model_by_name("density");
+    this.NDArray = this.raster.data.image[0].constructor;
+    this.painting = { colors: new Uint32Array(count) };
+    this.at = -1;
+    const again = () => this.paint();
+    for (const range of [plot.x_range, plot.y_range]) range.change.connect(again);
+    for (const size of ["inner_width", "inner_height"]) plot.properties[size].change.connect(again);
+  }
+
+  color(painting_) {
+    this.painting = painting_;
+    this.paint();
+  }
+
+  paint() {
+    cancelAnimationFrame(this.waiting);
+    this.waiting = requestAnimationFrame(() => this.paintNow());
+  }
+
+  frame() {
+    const { x_range, y_range, inner_width, inner_height } = this.plot;
+    return { x: x_range.start, y: y_range.start, w: x_range.end - x_range.start, h: y_range.end - y_range.start, inner_width, inner_height };
+  }
+
+  paintNow() {
+    const { x, y, w, h, inner_width, inner_height } = this.frame();
+    const wide = Math.round(inner_width * devicePixelRatio), tall = Math.round(inner_height * devicePixelRatio);
+    if (wide < 1 || tall < 1) return;
+    const pixels = new Uint32Array(wide * tall);
+    const radius = devicePixelRatio * (count > 20000 ? 1.3 : count > 3000 ? 2 : 3.5);
+    const { colors, marked } = this.painting;
+    let painted = 0;
+    for (const pass of marked ? [0, 1] : [undefined]) {
+      for (let i = 0; i < count; i++) {
+        if (marked && Number(marked[i]) !== pass) continue;
+        const across = ((column.variability[i] - x) / w) * wide, up = ((column.confidence[i] - y) / h) * tall;
+        if (!(across >= 0 && across < wide && up >= 0 && up < tall)) continue;
+        disc(pixels, wide, tall, across, up, radius, colors[i]);
+        painted++;
+      }
+    }
+    document.getElementById("moon").dataset.painted = painted;
+    this.raster.data = { image: [new this.NDArray(pixels, [tall, wide])], x: [x], y: [y], w: [w], h: [h] };
+  }
+
+  nearest(x, y, reach = Infinity) {
+    const { w, h, inner_width, inner_height } = this.frame();
+    let best = -1, least = reach ** 2;
+    for (let i = 0; i < count; i++) {
+      const across = ((column.variability[i] - x) / w) * inner_width, up = ((column.confidence[i] - y) / h) * inner_height;
+      const distance = across * across + up * up;
+      if (distance < least) [best, least] = [i, distance];
+    }
+    return best;
+  }
+
+  step(right, up) { // the nearest point in a direction, those straight ahead first
+    if (this.at < 0) return this.nearest(this.frame().x + this.frame().w / 2, 0.5);
+    const { w, h, inner_width, inner_height } = this.frame();
+    let best = this.at, least = Infinity;
+    for (let i = 0; i < count; i++) {
+      const dx = ((column.variability[i] - column.variability[this.at]) / w) * inner_width;
+      const dy = ((column.confidence[i] - column.confidence[this.at]) / h) * inner_height;
+      const ahead = dx * right + dy * up, aside = Math.abs(dx * up) + Math.abs(dy * right);
+      if (ahead > 3 && ahead + 3 * aside < least) [best, least] = [i, ahead + 3 * aside];
+    }
+    return best;
+  }
+
+  inside({ x, y }) { // of an outline; a ray to the right crosses it an odd number of times
+    const low = Math.min(...y), high = Math.max(...y), found = [];
+    for (let i = 0; i < count; i++) {
+      const px = column.variability[i], py = column.confidence[i];
+      if (py < low || py > high) continue;
+      let odd = false;
+      for (let a = 0, b = x.length - 1; a < x.length; b = a++) {
+        if (y[a] > py !== y[b] > py && px < ((x[b] - x[a]) * (py - y[a])) / (y[b] - y[a]) + x[a]) odd = !odd;
+      }
+      if (odd) found.push(i);
+    }
+    return found;
+  }
+
+  point(sample) {
+    this.at = sample;
+    this.here.data = { x: [column.variability[sample]], y: [column.confidence[sample]] };
+  }
+
+  drawDensity(share) {
+    const [a, b] = betaParameters(share);
+    const confidence = Array.from({ length: 201 }, (_, i) => i / 200);
+    const logs = confidence.map((p) => logDensity(p, a, b));
+    const most = Math.max(...logs);
+    this.density.data = { confidence, density: logs.map((log) => 0.95 * Math.exp(log - most)) };
+  }
+}
+
+function disc(pixels, wide, tall, across, up, radius, color) {
+  const left = Math.max(0, Math.ceil(across - radius)), right = Math.min(wide - 1, Math.floor(across + radius));
+  const bottom = Math.max(0, Math.ceil(up - radius)), top = Math.min(tall - 1, Math.floor(up + radius));
+  for (let v = bottom; v <= top; v++) {
+    for (let u = left; u <= right; u++) {
+      if ((u - across) ** 2 + (v - up) ** 2 <= radius * radius) pixels[v * wide + u] = color;
+    }
+  }
+}

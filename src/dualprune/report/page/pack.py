@@ -1,0 +1,68 @@
+"""Arrays and names as JSON that is safe inside a page."""
+
+import base64
+import json
+from typing import Any
+
+import numpy as np
+from markupsafe import Markup
+
+from dualprune.arrays import Array
+from dualprune.run import Run
+
+__all__ = ["numbers", "safe_json", "safe_text", "trajectories"]
+
+MISSING = 255  # among beliefs in bytes, of which 254 is certainty
+_MOST_EPOCHS = 60
+_LONGEST = 120
+
+
+def numbers(values: Array, kind: str) -> dict[str, str]:
+    """Give an array as base64 of little-endian numbers; `kind` names its JavaScript array.
+
+    >>> numbers(np.array([1, 2]), "Uint8Array")
+    {'kind': 'Uint8Array', 'base64': 'AQI='}
+    """
+    dtype = {"Uint8Array": "u1", "Int32Array": "<i4", "Float32Array": "<f4", "Float64Array": "<f8"}
+    data = np.ascontiguousarray(values, dtype[kind]).tobytes()
+    return {"kind": kind, "base64": base64.b64encode(data).decode()}
+
+
+def safe_json(content: Any) -> Markup:
+    r"""Give JSON that no HTML parser takes for the end of its element.
+
+    >>> safe_json({"name": "</script>"})
+    Markup('{"name": "\\u003c/script\\u003e"}')
+    """
+    text = json.dumps(content, allow_nan=False)
+    for character in "<>&":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return Markup(text)  # noqa: S704 - nothing in it can end the element
+
+
+def safe_text(text: str, longest: int = _LONGEST) -> str:
+    """Cut a long name in its middle; what has no encoding becomes a question mark.
+
+    >>> safe_text("a" * 9, longest=5)
+    'aa…aa'
+    """
+    text = text.encode("utf-8", "replace").decode().replace("\0", "�")
+    if len(text) <= longest:
+        return text
+    half = (longest - 1) // 2
+    return f"{text[:half]}…{text[-half:]}"
+
+
+def trajectories(run: Run, ids: Array, epochs: int) -> tuple[Array, list[int]]:
+    """Give the belief in the label of these sorted ids, in bytes, and the epochs taken."""
+    rows = np.unique(np.linspace(0, epochs - 1, min(epochs, _MOST_EPOCHS)).round().astype(int))
+
+    def in_bytes(target_prob: Array) -> Array:
+        beliefs: Array = np.nan_to_num(target_prob[rows] * 254, nan=MISSING).round()
+        return beliefs.astype(np.uint8)
+
+    beliefs = np.empty((len(ids), len(rows)), np.uint8)
+    for block, part in run.map(in_bytes, ["target_prob"], epochs=epochs):
+        start, stop = np.searchsorted(ids, [block.start, block.stop])
+        beliefs[start:stop] = part[:, ids[start:stop] - block.start].T
+    return beliefs, (rows + 1).tolist()

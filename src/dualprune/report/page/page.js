@@ -1,0 +1,137 @@
+"use strict";
+// Everything that a person can move.
+
+let map;
+let kept = column.kept ?? null;
+let chosen = [];
+const found = (id) => document.getElementById(id);
+
+function legend(mode, oneClass) {
+  const line = found("legend");
+  const swatch = (color) => {
+    const made = element("span", "", "swatch");
+    made.style.background = `rgb(${color.join()})`;
+    return made;
+  };
+  if (mode === "score") {
+    const ramp = element("span", "", "ramp");
+    ramp.style.background = `linear-gradient(to right, ${SCORE_RAMP.map((color) => `rgb(${color.join()})`).join()})`;
+    const [low, high] = scoreLimits();
+    line.replaceChildren(`${report.scoreName}: ${low.toPrecision(2)} `, ramp, ` ${high.toPrecision(2)} and more`);
+  } else if (mode === "class" && oneClass < 0) {
+    const shown = report.classes.slice(0, 20).flatMap((name, label) => [swatch(classColor(label)), " ", isolated(name)]);
+    line.replaceChildren(...shown, report.classes.length > 20 ? ` and ${report.classes.length - 20} more` : "");
+  } else {
+    const name = { kept: "kept", doubted: "label looks wrong", class: className(oneClass) }[mode];
+    line.replaceChildren(swatch(LOUD), " ", isolated(name), swatch(QUIET), ` others`);
+  }
+}
+
+function recolor() {
+  const mode = document.querySelector("input[name=color]:checked").value;
+  const oneClass = Number(found("class").value);
+  found("one-class").hidden = mode !== "class";
+  map.color(painting(mode, kept, oneClass));
+  legend(mode, oneClass);
+}
+
+function choose(samples) {
+  chosen = samples;
+  found("chosen").hidden = samples.length === 0;
+  const tell = (name, of) => (of ? `, ${grouped(samples.filter((i) => of[i]).length)} ${name}` : "");
+  const shown = [...samples].sort((a, b) => (picture[b] >= 0) - (picture[a] >= 0)).slice(0, 240);
+  const part = shown.length < samples.length ? `; ${shown.length} of them below` : "";
+  found("chosen-told").textContent = `${grouped(samples.length)} chosen${tell("kept", kept)}${tell("with a doubted label", column.doubted)}${part}`;
+  found("chosen-file").href = `data:text/csv,id%0A${samples.map((i) => column.id[i]).join("%0A")}%0A`;
+  fill(found("chosen-tiles"), shown);
+}
+
+function listenToMap(plot) {
+  plot.on_event("mousemove", ({ x, y }) => {
+    const sample = map.nearest(x, y, 12);
+    if (sample >= 0 && sample !== map.at) showCard(sample);
+  });
+  plot.on_event("tap", ({ x, y }) => {
+    const sample = map.nearest(x, y, 20);
+    if (sample >= 0) showCard(sample);
+  });
+  plot.on_event("selectiongeometry", ({ geometry, final }) => {
+    if (final && geometry.type === "poly") choose(map.inside(geometry));
+  });
+  found("moon").addEventListener("keydown", (event) => {
+    const way = { ArrowRight: [1, 0], ArrowLeft: [-1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] }[event.key];
+    if (way) showCard(map.step(...way));
+    else if (event.key === "Enter" && map.at >= 0) choose([...new Set([...chosen, map.at])]);
+    else return;
+    event.preventDefault();
+  });
+}
+
+function tellShare(share) {
+  const told = [`${percent(share)} kept`];
+  if (count === report.samples) told.push(`${grouped(kept.reduce((sum, is) => sum + is, 0))} samples`);
+  const mean = kept.reduce((sum, is, i) => sum + is * column.confidence[i], 0) / kept.reduce((sum, is) => sum + is, 0);
+  told.push(`of mean confidence ${mean.toFixed(2)}`);
+  const doubted = column.doubted.reduce((sum, is) => sum + is, 0);
+  if (doubted) told.push(`with ${percent(kept.reduce((sum, is, i) => sum + is * column.doubted[i], 0) / doubted)} of the labels that look wrong`);
+  found("share-told").textContent = `${told.join(", ")} (c_D ${report.whatIf.cD}, C ${report.whatIf.concentration}).`;
+}
+
+function listenToShare() {
+  const slider = found("share"), back = found("share-back");
+  const start = report.whatIf.share;
+  slider.value = 100 * start;
+  map.drawDensity(start);
+  slider.addEventListener("input", () => {
+    const share = slider.value / 100;
+    kept = keptAt(share);
+    map.drawDensity(share);
+    tellShare(share);
+    document.querySelector("input[value=kept]").checked = true;
+    if (back) back.hidden = false;
+    recolor();
+  });
+  back?.addEventListener("click", () => {
+    kept = column.kept;
+    slider.value = 100 * start;
+    map.drawDensity(start);
+    found("share-told").textContent = "";
+    back.hidden = true;
+    recolor();
+  });
+}
+
+function dress(plots) { // in the page's colors, dark or light
+  const style = getComputedStyle(document.documentElement);
+  const [ink, line, panel] = ["--quiet", "--line", "--panel"].map((name) => style.getPropertyValue(name).trim());
+  for (const plot of plots) {
+    plot.setv({ background_fill_color: panel, border_fill_color: panel, outline_line_color: line });
+    for (const axis of [...plot.below, ...plot.left]) {
+      axis.setv({ axis_label_text_color: ink, axis_label_text_font_style: "normal", major_label_text_color: ink, axis_line_color: line, major_tick_line_color: line, minor_tick_line_color: null });
+    }
+    for (const grid of plot.center) grid.setv?.({ grid_line_color: line });
+  }
+}
+
+async function start() {
+  await Promise.all(report.charts.map((item) => Bokeh.embed.embed_item(item)));
+  const models = Bokeh.documents.flatMap((each) => [...each._all_models.values()]);
+  const plots = models.filter((model) => model.type === "Figure");
+  const moon = plots.find((plot) => plot.name === "moon");
+  map = new MoonMap(moon, moon.document);
+  const select = found("class");
+  select.append(new Option("all classes", -1), ...report.classes.map((name, label) => new Option(name, label)));
+  for (const list of document.querySelectorAll("[data-list]")) fill(list, report.lists[list.dataset.list]);
+  for (const control of [...document.querySelectorAll("input[name=color]"), select]) control.addEventListener("change", recolor);
+  document.querySelector(column.kept ? "input[value=kept]" : "input[value=score]").checked = true;
+  listenToMap(moon);
+  if (report.whatIf) listenToShare();
+  found("chosen-clear").addEventListener("click", () => choose([]));
+  const dark = matchMedia("(prefers-color-scheme: dark)");
+  dark.addEventListener("change", () => dress(plots));
+  dress(plots);
+  recolor();
+  document.documentElement.dataset.ready = Math.round(performance.now());
+}
+
+start();

@@ -1,0 +1,126 @@
+"""Put the page together: data, charts, words, a template, and a policy that forbids the network."""
+
+import base64
+import hashlib
+import os
+from collections.abc import Mapping, Sequence
+from importlib import resources
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined, Template
+from markupsafe import Markup
+
+from dualprune.coreset import Coreset
+from dualprune.data import Images
+from dualprune.errors import InputError, MissingError
+from dualprune.files import write
+from dualprune.report.page.compared import summarise
+from dualprune.report.page.content import content
+from dualprune.report.page.facts import Facts, gather
+from dualprune.report.page.pack import safe_json
+from dualprune.report.page.shown import choose_shown
+from dualprune.report.page.summary import class_names, per_class, repeat, rows
+from dualprune.run import Run
+
+__all__ = ["write_report"]
+
+_SCRIPTS = ("data.js", "moon.js", "samples.js", "page.js")
+
+
+def write_report(
+    path: str | os.PathLike[str],
+    run: Run,
+    *,
+    coreset: Coreset | None = None,
+    samples: Images | Sequence[str] | None = None,
+    results: Sequence[Mapping[str, Any]] = (),
+) -> Path:
+    """Write one HTML file that needs nothing else: no server, no network.
+
+    Parameters
+    ----------
+    coreset
+        What was chosen from the run, to be shown on it.
+    samples
+        The images, for thumbnails, or the texts, for snippets; one per sample.
+    results
+        The cells of what `compare` wrote into `results.json`.
+    """
+    if find_spec("bokeh") is None:
+        raise MissingError("the page needs Bokeh: pip install 'dualprune[report]'")
+    _refuse_other_samples(run, samples)
+    facts = gather(run, coreset)
+    write(Path(path), _render(run, facts, coreset, samples, results).encode())
+    return Path(path)
+
+
+def _refuse_other_samples(run: Run, samples: Images | Sequence[str] | None) -> None:
+    if samples is not None and len(samples) != run.samples:
+        raise InputError(f"the run is of {run.samples} samples, {len(samples)} were given to show")
+    recorded = run.description.data
+    if recorded and isinstance(samples, Images) and samples.fingerprint != recorded:
+        raise InputError(f"the images are not those that {run.path} was recorded of")
+
+
+def _render(
+    run: Run,
+    facts: Facts,
+    coreset: Coreset | None,
+    samples: Images | Sequence[str] | None,
+    results: Sequence[Mapping[str, Any]],
+) -> str:
+    from dualprune.report.page import charts  # noqa: PLC0415 - loads Bokeh
+
+    shown, names, compared = choose_shown(facts), class_names(run), summarise(results)
+    drawn = [charts.moon(facts, "moon"), charts.scores(facts, "scores")]
+    if compared:
+        drawn.append(charts.accuracies(compared, "accuracies"))
+    scripts = [*_bokeh(), *(_text(name) for name in _SCRIPTS)]
+    return _template().render(
+        policy=_policy(scripts),
+        scripts=[Markup(script) for script in scripts],  # noqa: S704 - ours and Bokeh's
+        style=Markup(_text("page.css")),  # noqa: S704
+        data=safe_json({**content(run, facts, shown, samples), "classes": names, "charts": drawn}),
+        rows=list(rows(run, facts, coreset)),
+        command=repeat(coreset),
+        facts=facts,
+        shown=shown,
+        classes=per_class(facts, names),
+        compared=compared,
+    )
+
+
+def _template() -> Template:
+    environment = Environment(
+        loader=PackageLoader("dualprune.report.page", "."),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["percent"] = "{:.1%}".format
+    environment.filters["grouped"] = "{:,}".format
+    return environment.get_template("page.html")
+
+
+def _policy(scripts: Sequence[str]) -> str:
+    """Allow these scripts and nothing else: what is not ours cannot run, and nothing is fetched."""
+    hashes = (base64.b64encode(hashlib.sha256(each.encode()).digest()).decode() for each in scripts)
+    allowed = " ".join(f"'sha256-{each}'" for each in hashes)
+    return (
+        f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+def _bokeh() -> list[str]:
+    import bokeh  # noqa: PLC0415 - optional
+
+    folder = Path(bokeh.__file__).parent / "server/static/js"
+    return [(folder / "bokeh.min.js").read_text("utf-8")]
+
+
+def _text(name: str) -> str:
+    return resources.files("dualprune.report.page").joinpath(name).read_text("utf-8")

@@ -1,0 +1,73 @@
+"""Thumbnails, all on one sheet: one image in the page instead of thousands."""
+
+import base64
+import io
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+
+from dualprune.arrays import Array
+from dualprune.data import Images, decode
+from dualprune.data.decode import pillow
+
+__all__ = ["Sheet", "draw_sheet"]
+
+_LARGEST = 64  # pixels a side
+_COLUMNS = 50
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """A `data:` address of squares of `side` pixels, row by row."""
+
+    address: str
+    side: int
+    columns: int
+    rows: int
+
+
+def draw_sheet(images: Images, ids: Array) -> Sheet:
+    """Draw these samples in this order; grey images losslessly, colour ones as JPEG."""
+    tiles = _tiles(images, ids)
+    count, side, _, channels = tiles.shape
+    columns = min(_COLUMNS, count)
+    rows = -(-count // columns)
+    blank = np.zeros((rows * columns - count, side, side, channels), np.uint8)
+    grid = np.concatenate([tiles, blank]).reshape(rows, columns, side, side, channels)
+    sheet = grid.swapaxes(1, 2).reshape(rows * side, columns * side, channels)
+    return Sheet(_address(sheet), side, columns, rows)
+
+
+def _tiles(images: Images, ids: Array) -> Array:
+    if images.pixels is None:
+        with ThreadPoolExecutor() as pool:
+            return np.stack([*pool.map(lambda i: decode(images.files[i], _LARGEST), ids)])
+    pixels = images.pixels[ids]
+    tall, wide = pixels.shape[1:3]
+    if max(tall, wide) > _LARGEST:
+        return np.stack([_shrunk(image) for image in pixels])
+    side = max(tall, wide)
+    top, left = (side - tall) // 2, (side - wide) // 2
+    return np.pad(pixels, [(0, 0), (top, side - tall - top), (left, side - wide - left), (0, 0)])
+
+
+def _shrunk(image: Array) -> Array:
+    picture = pillow().fromarray(image.squeeze(-1) if image.shape[-1] == 1 else image)
+    picture.thumbnail((_LARGEST, _LARGEST))
+    tile = np.zeros((_LARGEST, _LARGEST, image.shape[-1]), np.uint8)
+    small = np.asarray(picture).reshape(picture.height, picture.width, -1)
+    top, left = (_LARGEST - picture.height) // 2, (_LARGEST - picture.width) // 2
+    tile[top : top + picture.height, left : left + picture.width] = small
+    return tile
+
+
+def _address(sheet: Array) -> str:
+    content, grey = io.BytesIO(), sheet.shape[-1] == 1
+    picture = pillow().fromarray(sheet.squeeze(-1) if grey else sheet)
+    if grey:
+        picture.save(content, "PNG")
+    else:
+        picture.save(content, "JPEG", quality=85, subsampling=0)
+    kind = "png" if grey else "jpeg"
+    return f"data:image/{kind};base64,{base64.b64encode(content.getvalue()).decode()}"
