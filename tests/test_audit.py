@@ -10,33 +10,12 @@ import pytest
 from dualprune.audit import audit
 from dualprune.data import flip_labels, load
 from dualprune.run import Run
-from dualprune.run.attempts import Attempt, Description
 from dualprune.run.names import write_names
-from dualprune.run.writer import begin, write_part
 from dualprune.train import Setup, record
 
+from .beliefs import write_beliefs
+
 CLASSES = 4
-
-
-def write_beliefs(root, probabilities, labels, *, class_names=None, seen=None):
-    """Write a run whose model believed these probabilities, (epochs, samples, classes)."""
-    _, samples, classes = probabilities.shape
-    signals = ("loss", "margin", "rival")
-    number = begin(root, Description(samples, classes, signals, "train", class_names), None, 1)
-    attempt, everyone = Attempt.load(root / "attempts" / f"{number:04d}"), np.arange(samples)
-    for epoch, belief in enumerate(probabilities, 1):
-        ids = everyone if seen is None else np.flatnonzero(seen[epoch - 1])
-        logits, true = np.log(belief), labels[:, None] == np.arange(classes)
-        others = np.where(true, -np.inf, logits)
-        columns = {
-            "loss": -logits[true],
-            "margin": logits[true] - others.max(1),
-            "rival": others.argmax(1).astype(np.int32),
-        }
-        rows = {"id": ids, "label": labels[ids].astype(np.int32)}
-        rows |= {name: values[ids] for name, values in columns.items()}
-        write_part(attempt, epoch, 0, rows, {"duplicates": 0, "non_finite": 0})
-    return Run(root)
 
 
 def believing(classes, sure, epochs=6, count=CLASSES):

@@ -492,7 +492,7 @@ def test_of_very_many_samples_the_rare_ones_are_all_shown_in_small_files(tmp_pat
     assert svg.stat().st_size < 10**6
 
 
-def test_moons_share_their_range(tmp_path):
+def test_one_image_has_a_panel_for_each_title(tmp_path):
     given = numbers()
     panels = {"score": given.score, "kept": given.score > 0.5, r"$\frac{$": given.score < 0.5}
     draw_moons(tmp_path / "moon.png", *place(given), panels)

@@ -5,10 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from dualprune.data import Images
 from dualprune.report.page.facts import Facts, WhatIf
 from dualprune.report.page.pack import numbers, safe_text, trajectories
-from dualprune.report.page.pictures import draw_sheet
+from dualprune.report.page.pictures import Sheet
 from dualprune.report.page.shown import Shown
 from dualprune.run import Run
 from dualprune.run.names import read_names
@@ -19,7 +18,7 @@ _SNIPPET = 300
 
 
 def content(
-    run: Run, facts: Facts, shown: Shown, samples: Images | Sequence[str] | None
+    run: Run, facts: Facts, shown: Shown, sheet: Sheet | None, texts: Sequence[str] | None
 ) -> dict[str, Any]:
     """Give what goes into the page as JSON; samples are positions among those shown."""
     beliefs, epochs = trajectories(run, shown.ids, facts.epochs)
@@ -33,7 +32,8 @@ def content(
         "names": None if names is None else [safe_text(name) for name in names[shown.ids]],
         "lists": {name: _positions(shown, ids) for name, ids in shown.lists.items()},
         "pictured": _positions(shown, shown.pictured),
-        **_looks(shown, samples),
+        "sheet": None if sheet is None else {"columns": sheet.columns, "rows": sheet.rows},
+        "texts": None if texts is None else [safe_text(texts[i], _SNIPPET) for i in shown.pictured],
     }
 
 
@@ -64,14 +64,6 @@ def _settings(what_if: WhatIf, facts: Facts) -> dict[str, float]:
         "concentration": what_if.concentration,
         "share": share,
     }
-
-
-def _looks(shown: Shown, samples: Images | Sequence[str] | None) -> dict[str, Any]:
-    if samples is None:
-        return {"sheet": None, "texts": None}
-    if isinstance(samples, Images):
-        return {"sheet": vars(draw_sheet(samples, shown.pictured)), "texts": None}
-    return {"sheet": None, "texts": [safe_text(samples[i], _SNIPPET) for i in shown.pictured]}
 
 
 def _positions(shown: Shown, ids: Any) -> list[int]:

@@ -20,6 +20,7 @@ from dualprune.report.page.compared import summarise
 from dualprune.report.page.content import content
 from dualprune.report.page.facts import Facts, gather
 from dualprune.report.page.pack import safe_json
+from dualprune.report.page.pictures import draw_sheet
 from dualprune.report.page.shown import choose_shown
 from dualprune.report.page.summary import class_names, per_class, repeat, rows
 from dualprune.run import Run
@@ -74,6 +75,8 @@ def _render(
     from dualprune.report.page import charts  # noqa: PLC0415 - loads Bokeh
 
     shown, names, compared = choose_shown(facts), class_names(run), summarise(results)
+    sheet = draw_sheet(samples, shown.pictured) if isinstance(samples, Images) else None
+    texts = None if isinstance(samples, Images) else samples
     drawn = [charts.moon(facts, "moon"), charts.scores(facts, "scores")]
     if compared:
         drawn.append(charts.accuracies(compared, "accuracies"))
@@ -82,7 +85,10 @@ def _render(
         policy=_policy(scripts),
         scripts=[Markup(script) for script in scripts],  # noqa: S704 - ours and Bokeh's
         style=Markup(_text("page.css")),  # noqa: S704
-        data=safe_json({**content(run, facts, shown, samples), "classes": names, "charts": drawn}),
+        sheet=sheet,
+        data=safe_json(
+            {**content(run, facts, shown, sheet, texts), "classes": names, "charts": drawn}
+        ),
         rows=list(rows(run, facts, coreset)),
         command=repeat(coreset),
         facts=facts,

@@ -15,9 +15,8 @@ function isolated(text) { // right-to-left marks in a name end with it
 function thumbnail(sample) {
   const place = picture[sample];
   if (!report.sheet || place < 0) return null;
-  const { address, columns, rows } = report.sheet;
+  const { columns, rows } = report.sheet;
   const made = element("span", "", "thumb");
-  made.style.backgroundImage = `url("${address}")`;
   made.style.backgroundSize = `${100 * columns}% ${100 * rows}%`;
   const across = columns > 1 ? (100 * (place % columns)) / (columns - 1) : 0;
   const down = rows > 1 ? (100 * Math.floor(place / columns)) / (rows - 1) : 0;

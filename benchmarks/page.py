@@ -1,0 +1,93 @@
+"""The page for 50,000 and for 1,281,167 samples: seconds, size and memory of making it."""
+
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+
+from dualprune.run import Run
+from dualprune.run.attempts import Attempt, Description
+from dualprune.run.names import write_names
+from dualprune.run.writer import begin, write_part
+
+EPOCHS = 30
+SIGNALS = ("loss", "margin", "rival")
+
+_MAKE = """
+import sys, time
+from pathlib import Path
+import numpy as np
+from dualprune.data import Images, in_memory
+from dualprune.method import score_runs, select_from
+from dualprune.report.page import write_report
+from dualprune.run import Run
+home = Path(sys.argv[1])
+run = Run(home / "run")
+labels = run["labels"].astype(np.int64)
+classes = tuple(map(str, range(run.description.classes)))
+photos = tuple(sorted((home / "photos").iterdir()))
+if photos:
+    files = tuple(photos[i % len(photos)] for i in range(run.samples))
+    images = Images(labels, classes, np.arange(run.samples), files=files)
+else:
+    images = in_memory(np.load(home / "pixels.npy", mmap_mode="r"), labels, classes)
+coreset = select_from("beta", [run], score_runs("dual", [run]), k=run.samples // 2)
+start = time.perf_counter()
+write_report(home / "report.html", run, coreset=coreset, samples=images)
+seconds = time.perf_counter() - start
+peak = Path("/proc/self/status").read_text().partition("VmHWM:")[2].split()[0]
+print(seconds, (home / "report.html").stat().st_size / 1e6, int(peak) / 2**20)
+"""
+
+
+def write_world(root: Path, samples: int, classes: int) -> Run:
+    """Write a run with the shape of a moon: each label is learned at its own time, or never."""
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, classes, samples).astype(np.int32)
+    when, final = rng.gamma(2, 6, samples), np.where(rng.random(samples) < 0.05, -2, 4)
+    number = begin(root, Description(samples, classes, SIGNALS), None, 1)
+    attempt = Attempt.load(root / "attempts" / f"{number:04d}")
+    for epoch in range(1, EPOCHS + 1):
+        margin = np.where(epoch > when, final, -1) + rng.normal(0, 1, samples)
+        columns = {
+            "id": np.arange(samples),
+            "label": labels,
+            "loss": np.logaddexp(0, -margin).astype(np.float32),
+            "margin": margin.astype(np.float32),
+            "rival": ((labels + 1) % classes).astype(np.int32),
+        }
+        write_part(attempt, epoch, 0, columns, {"duplicates": 0, "non_finite": 0})
+    return Run(root)
+
+
+def make_home(home: Path, samples: int, classes: int, photos: int) -> None:
+    rng = np.random.default_rng(1)
+    write_world(home / "run", samples, classes)
+    (home / "photos").mkdir()
+    for number in range(photos):
+        coarse = Image.fromarray(rng.integers(0, 256, (12, 16, 3), np.uint8))
+        coarse.resize((500, 375)).save(home / "photos" / f"{number:03}.jpg")
+    if photos:
+        names = tuple(f"n{i % classes:08}/n{i % classes:08}_{i}.JPEG" for i in range(samples))
+        write_names(home / "run", names, np.arange(samples))
+    else:  # smooth noise, which is about as hard to compress as photographs of this size
+        coarse = rng.integers(0, 256, (samples, 8, 8, 3), np.uint8)
+        np.save(home / "pixels.npy", coarse.repeat(4, 1).repeat(4, 2))
+
+
+def rows() -> Iterator[tuple[str, str, str]]:
+    for samples, classes, photos, goal in (
+        (50_000, 10, 0, "under 20 s, 12 MB"),
+        (1_281_167, 1000, 200, "under 60 s, 20 MB, 2 GB"),
+    ):
+        with tempfile.TemporaryDirectory() as folder:
+            make_home(Path(folder), samples, classes, photos)
+            command = [sys.executable, "-c", _MAKE, folder]
+            told = subprocess.run(command, capture_output=True, check=True, text=True).stdout
+        seconds, size, peak = map(float, told.split())
+        measured = f"{seconds:.1f} s, {size:.1f} MB, {peak:.2f} GB"
+        yield f"page for {samples:,} samples", measured, goal
