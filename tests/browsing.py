@@ -1,5 +1,7 @@
-"""A real browser without a window, and what a person would do in it."""
+"""A real browser without a window, and what a person does in it."""
 
+import base64
+import io
 import json
 import os
 import tempfile
@@ -7,17 +9,21 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from PIL import Image
 from selenium.webdriver import ActionChains, Chrome, ChromeOptions
 from selenium.webdriver.chrome.service import Service
-from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import WebDriverWait
 
 CHROMIUM, DRIVER = Path("/usr/bin/chromium"), Path("/usr/bin/chromedriver")
 _SWITCHES = (
-    *("headless=new", "no-sandbox", "no-first-run", "window-size=1200,900"),
+    *("headless=new", "no-sandbox", "no-first-run"),
     *("use-gl=angle", "use-angle=swiftshader", "enable-unsafe-swiftshader"),  # no graphics card
     *("disable-quic", "disable-background-networking", "disable-component-update", "disable-sync"),
 )
+_PLACE = """
+const view = Bokeh.index.find_one(map.plot), box = view.canvas_view.el.getBoundingClientRect();
+return [box.x + view.frame.x_scale.compute(arguments[0]), box.y + view.frame.y_scale.compute(arguments[1])];
+"""  # noqa: E501
 
 needs_chromium = pytest.mark.skipif(
     not (CHROMIUM.exists() and DRIVER.exists()) and not os.environ.get("CI"),
@@ -40,8 +46,8 @@ def open_browser():
             browser.quit()
 
 
-def look_like(browser, *, width=1200, dark=False):
-    """Emulate a screen of this width, with the system's colours dark or light."""
+def look(browser, *, width=1200, dark=False):
+    """Emulate a screen of this width on a system whose colours are dark or light."""
     scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [scheme]})
     size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
@@ -49,27 +55,80 @@ def look_like(browser, *, width=1200, dark=False):
 
 
 def visit(browser, page):
-    """Open a page, wait until it is painted, and give what it complained about."""
-    forget(browser)
+    """Open a page and give what it complained about until its points were painted."""
+    browser.get("about:blank")
+    for kind in ("browser", "performance"):
+        browser.get_log(kind)  # and forget it
     browser.get(page.as_uri())
-    wait(browser, "document.documentElement.dataset.ready && painted()", _HELPERS)
+    until(browser, "document.documentElement.dataset.ready")
+    until(browser, "document.getElementById('moon').dataset.painted")
     return complaints(browser)
 
 
-def forget(browser):
-    for kind in ("browser", "performance"):
-        browser.get_log(kind)
-
-
 def complaints(browser):
-    return [log for log in browser.get_log("browser") if log["level"] in ("WARNING", "SEVERE")]
+    logs = browser.get_log("browser")
+    return [log["message"] for log in logs if log["level"] in ("WARNING", "SEVERE")]
 
 
-def requests(browser):
-    """Every address asked for since the page was opened."""
+def addresses(browser):
+    """Everything asked for since the page was opened."""
     logs = (json.loads(log["message"])["message"] for log in browser.get_log("performance"))
-    return [
-        log["params"]["request"]["url"]
-        for log in logs
-        if log["method"] == "Network.requestWillBeSent"
-    ]
+    sent = (log["params"] for log in logs if log["method"] == "Network.requestWillBeSent")
+    return [each["request"]["url"] for each in sent]
+
+
+def ask(browser, expression, *given):
+    return browser.execute_script(f"return {expression}", *given)
+
+
+def until(browser, expression):
+    """Wait until this is so, and give its value."""
+    return when(lambda: ask(browser, expression), expression)
+
+
+def when(condition, told):
+    return WebDriverWait(None, 20, 0.03).until(lambda _: condition(), told)
+
+
+def text(browser, selector):
+    return ask(browser, "document.querySelector(arguments[0]).textContent", selector)
+
+
+def place(browser, x, y):
+    """Where on the screen a point of the map is."""
+    browser.execute_script("document.getElementById('moon').scrollIntoView({block: 'center'})")
+    return [round(each) for each in browser.execute_script(_PLACE, x, y)]
+
+
+def hover(browser, x, y):
+    chain = ActionChains(browser, duration=0)
+    chain.w3c_actions.pointer_action.move_to_location(*place(browser, x, y))
+    chain.perform()
+
+
+def lasso(browser, outline):
+    """Draw around points with the mouse held down."""
+    corners = [place(browser, x, y) for x, y in outline]
+    chain = ActionChains(browser, duration=60)
+    pointer = chain.w3c_actions.pointer_action
+    pointer.move_to_location(*corners[0]).pointer_down()
+    for corner in corners[1:]:
+        pointer.move_to_location(*corner)
+    pointer.pointer_up()
+    chain.perform()
+
+
+def press(browser, *keys):
+    ActionChains(browser, duration=0).send_keys(*keys).perform()
+
+
+def pixel(browser, across, down):
+    """Give the colour on the screen."""
+    screen = Image.open(io.BytesIO(browser.get_screenshot_as_png())).convert("RGB")
+    return screen.getpixel((across, down))
+
+
+def printed(browser):
+    """Give the page as PDF."""
+    settings = {"printBackground": True}
+    return base64.b64decode(browser.execute_cdp_cmd("Page.printToPDF", settings)["data"])

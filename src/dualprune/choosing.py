@@ -8,7 +8,7 @@ from dualprune.arrays import inputs, knobs
 from dualprune.coreset import Coreset
 from dualprune.errors import InputError
 from dualprune.method import score_runs, select_from
-from dualprune.named import find_method, needs
+from dualprune.named import Method, find_method, needs
 from dualprune.record.signals import DEFAULT, ON_REQUEST
 from dualprune.run import Run
 from dualprune.run.derived import DERIVED
@@ -48,14 +48,15 @@ def record_for(
 
 
 def choose(
-    name: str, runs: Sequence[Run], *, k: int, seed: int, c_d: float, epochs: int
+    method: str | Method, runs: Sequence[Run], *, k: int, seed: int, c_d: float, epochs: int
 ) -> Coreset:
     """Select `k` samples with a method such as ``dual+beta`` or ``ccs``.
 
     Uses the first `epochs` of the runs unless the method has a number of its own; it takes as many
     of the runs as it averages over.
     """
-    method = find_method(name, 1 - k / runs[0].samples)
+    if isinstance(method, str):
+        method = find_method(method, 1 - k / runs[0].samples)
     runs, epochs = runs[: method.runs], method.epochs or epochs
     scored = None
     if method.score is not None:

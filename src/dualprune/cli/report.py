@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -28,10 +28,14 @@ def report(
         str | None, typer.Option(help="The images, for thumbnails: a folder, .npz or named set.")
     ] = None,
     texts: Annotated[
-        Path | None, typer.Option(help="A text file with one line per sample, for snippets.")
+        Path | None,
+        typer.Option(
+            exists=True, dir_okay=False, help="A text file with one line per sample, for snippets."
+        ),
     ] = None,
     results: Annotated[
-        Path | None, typer.Option(help="The results.json of `dualprune compare`.")
+        Path | None,
+        typer.Option(exists=True, dir_okay=False, help="The results.json of `dualprune compare`."),
     ] = None,
     out: Annotated[
         Path | None, typer.Option(help="File to write; by default report.html in the folder.")
@@ -42,13 +46,15 @@ def report(
     from dualprune.report.page import write_report  # noqa: PLC0415 - reads templates
 
     chosen = (folder / "card.json").is_file()
+    if chosen and run is None and not (folder / "run").exists():
+        raise InputError(f"{folder} does not hold the run it was chosen from; say --run RUN")
     recorded = Run(run or (folder / "run" if chosen else folder))
     written = write_report(
         out or folder / "report.html",
         recorded,
         coreset=Coreset.load(folder) if chosen else None,
         samples=_samples(data, texts, download),
-        results=read_json(results)["cells"] if results else (),
+        results=_cells(results) if results else (),
     )
     typer.echo(written)
 
@@ -59,9 +65,17 @@ def _samples(
     if data is not None and texts is not None:
         raise InputError("give --data or --texts, not both")
     if texts is not None:
-        return texts.read_text("utf-8").splitlines()
+        return texts.read_text("utf-8", "replace").removesuffix("\n").split("\n")
     if data is None:
         return None
     from dualprune.data import load  # noqa: PLC0415
 
     return load(data, download=download)[0]
+
+
+def _cells(path: Path) -> list[dict[str, Any]]:
+    content = read_json(path)
+    if "cells" not in content:
+        raise InputError(f"{path} holds no results; give the results.json of `dualprune compare`")
+    cells: list[dict[str, Any]] = content["cells"]
+    return cells

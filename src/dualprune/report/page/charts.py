@@ -73,7 +73,8 @@ def _density(confidences: Range1d) -> figure:
 def scores(facts: Facts, target: str) -> dict[str, Any]:
     """Draw how the scores of all samples are distributed, and of those kept."""
     seen = np.isfinite(facts.score)
-    edges = np.histogram_bin_edges(facts.score[seen], _BINS)
+    low, high = (facts.score[seen].min(), facts.score[seen].max()) if seen.any() else (0, 1)
+    edges = np.linspace(low, max(high, low + 1e-9), _BINS + 1)
     plot = _plain(facts.score_name, "samples")
     _bars(plot, np.histogram(facts.score[seen], edges)[0], edges, PRUNED)
     if facts.kept is not None:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from statistics import mean, stdev
 from typing import Any
 
+from dualprune.report.page.pack import safe_text
 from dualprune.select import budget
 
 __all__ = ["Compared", "summarise"]
@@ -51,7 +52,7 @@ def _compared(
     training = mean(cell["seconds"] for cell in same)
     recording = mean(cell["recording_seconds"] for cell in same)
     return Compared(
-        method=first["method"],
+        method=safe_text(first["method"]),
         keep=first["keep"],
         share=budget(first["samples"], keep=first["keep"]) / first["samples"],
         accuracy=mean(accuracies),

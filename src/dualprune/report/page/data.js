@@ -31,9 +31,10 @@ const clipped = (p) => Math.min(Math.max(p, 1e-12), 1 - 1e-12);
 const logDensity = (p, a, b) => (a - 1) * Math.log(clipped(p)) + (b - 1) * Math.log1p(-clipped(p));
 
 function keptAt(share) {
-  const [a, b] = betaParameters(share);
+  const budget = Math.max(1, Math.round(share * count));
+  const [a, b] = betaParameters(budget / count);
   const keys = column.keys.map((key, i) => key - logDensity(column.confidence[i], a, b));
-  const budget = Math.round(share * count);
-  const limit = Float64Array.from(keys).sort()[budget - 1];
+  const scored = keys.filter((key) => !Number.isNaN(key)).sort();
+  const limit = scored[Math.min(budget, scored.length) - 1]; // what has no score is never kept
   return Uint8Array.from(keys, (key) => key <= limit);
 }

@@ -15,13 +15,15 @@ from dualprune.select.keys import uniform
 
 __all__ = ["Facts", "WhatIf", "gather"]
 
+_BEHIND_ALL = 1e9  # farther than any density can move a key
+
 
 @dataclass(frozen=True)
 class WhatIf:
     """What Beta sampling of DUAL needs to choose any share of the samples again.
 
     `keys` are ln(-ln u) - ln s, shape (samples,): with the log density of the confidence taken off,
-    the smallest are kept.
+    the smallest are kept. Scores of zero come last, by lot; what has no score is NaN.
     """
 
     keys: Array
@@ -95,17 +97,18 @@ def _dual(run: Run, epochs: int) -> Array | None:
 
 
 def _what_if(dual: Array, confidence: Array, coreset: Coreset | None) -> WhatIf:
-    """Take the settings of a coreset that was sampled so, else the defaults."""
+    """Take scores and settings of a coreset that was sampled so, else the defaults."""
     given = {name: knob.default for name, knob in knobs(beta).items()}
     seed = 0
     if coreset is not None and coreset.card["method"] == "dual+beta":
         given, seed = coreset.card["knobs"]["select"], coreset.card["seed"]
+        dual = coreset.columns["score"]
     lots = uniform(seed, 0, len(dual))
     mu = given["mu"]
     if mu is None:
         mu = anchor_confidence(dual, confidence, lots, anchor=given["anchor"])
-    with np.errstate(divide="ignore"):  # a score of zero comes last
+    with np.errstate(divide="ignore"):
         keys = np.log(-np.log(lots)) - np.log(dual)
-    return WhatIf(
-        np.nan_to_num(keys, nan=np.inf, posinf=np.inf), mu, given["c_d"], given["concentration"]
-    )
+    zero = np.flatnonzero(dual == 0)
+    keys[zero[np.argsort(lots[zero])]] = _BEHIND_ALL * (1 + np.arange(len(zero)))
+    return WhatIf(keys, mu, given["c_d"], given["concentration"])

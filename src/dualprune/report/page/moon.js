@@ -99,8 +99,9 @@ class MoonMap {
   }
 
   step(right, up) { // the nearest point in a direction, those straight ahead first
-    if (this.at < 0) return this.nearest(this.frame().x + this.frame().w / 2, 0.5);
-    const { w, h, inner_width, inner_height } = this.frame();
+    const { x, w, h, inner_width, inner_height } = this.frame();
+    const somewhere = column.confidence[this.at] >= 0; // neither at the start nor at a sample that was never seen
+    if (!somewhere) return this.nearest(x + w / 2, 0.5);
     let best = this.at, least = Infinity;
     for (let i = 0; i < count; i++) {
       const dx = ((column.variability[i] - column.variability[this.at]) / w) * inner_width;

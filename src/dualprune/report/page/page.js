@@ -29,6 +29,7 @@ function legend(mode, oneClass) {
 
 function recolor() {
   const mode = document.querySelector("input[name=color]:checked").value;
+  if (mode === "kept" && !kept) return found("share").dispatchEvent(new Event("input")); // nothing was chosen yet
   const oneClass = Number(found("class").value);
   found("one-class").hidden = mode !== "class";
   map.color(painting(mode, kept, oneClass));
@@ -59,8 +60,13 @@ function listenToMap(plot) {
     if (final && geometry.type === "poly") choose(map.inside(geometry));
   });
   found("moon").addEventListener("keydown", (event) => {
+    const [from] = event.composedPath();
+    if (from !== event.currentTarget && !from.matches(".bk-events")) return; // a button of the toolbar
     const way = { ArrowRight: [1, 0], ArrowLeft: [-1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] }[event.key];
-    if (way) showCard(map.step(...way));
+    if (way) {
+      const next = map.step(...way);
+      if (next >= 0) showCard(next);
+    }
     else if (event.key === "Enter" && map.at >= 0) choose([...new Set([...chosen, map.at])]);
     else return;
     event.preventDefault();
@@ -80,6 +86,7 @@ function tellShare(share) {
 function listenToShare() {
   const slider = found("share"), back = found("share-back");
   const start = report.whatIf.share;
+  slider.min = Math.min(1, 100 * start);
   slider.value = 100 * start;
   map.drawDensity(start);
   slider.addEventListener("input", () => {
@@ -105,7 +112,7 @@ function dress(plots) { // in the page's colors, dark or light
   const style = getComputedStyle(document.documentElement);
   const [ink, line, panel] = ["--quiet", "--line", "--panel"].map((name) => style.getPropertyValue(name).trim());
   for (const plot of plots) {
-    plot.setv({ background_fill_color: panel, border_fill_color: panel, outline_line_color: line });
+    plot.setv({ background_fill_color: panel, border_fill_color: panel, outline_line_color: line, border_line_color: null });
     for (const axis of [...plot.below, ...plot.left]) {
       axis.setv({ axis_label_text_color: ink, axis_label_text_font_style: "normal", major_label_text_color: ink, axis_line_color: line, major_tick_line_color: line, minor_tick_line_color: null });
     }

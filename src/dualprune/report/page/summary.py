@@ -1,17 +1,19 @@
 """The page in words: what was kept, what it costs, what looks wrong, and how to repeat it."""
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
 
-from dualprune.arrays import Array, knobs
+from dualprune.arrays import Array, inputs, knobs
 from dualprune.coreset import Coreset
 from dualprune.report.page.facts import Facts
 from dualprune.report.page.pack import safe_text
 from dualprune.run import Run
+from dualprune.score import SCORES
 from dualprune.select import SELECTORS
 
 __all__ = ["ClassShare", "class_names", "per_class", "repeat", "rows"]
@@ -28,7 +30,7 @@ class ClassShare:
 
     @property
     def share(self) -> float:
-        return self.kept / max(self.samples, 1)
+        return self.kept / self.samples if self.samples else 1.0  # of nothing, nothing was lost
 
 
 def rows(run: Run, facts: Facts, coreset: Coreset | None) -> Iterator[tuple[str, str]]:
@@ -40,7 +42,7 @@ def rows(run: Run, facts: Facts, coreset: Coreset | None) -> Iterator[tuple[str,
         published = "the published" if card["published"] else "not a published"
         yield "Model", f"{card['model']} with recipe {card['recipe']}: {published} setting"
     elif run.description.notes:
-        yield "Notes", run.description.notes
+        yield "Notes", safe_text(run.description.notes, 300)
     yield "Recorded", f"{facts.epochs} epochs, in the {_mode(run)} pass"
     if coreset is not None:
         kept = len(coreset)
@@ -89,27 +91,41 @@ def repeat(coreset: Coreset | None) -> str | None:
     if coreset is None:
         return None
     card = coreset.card
+    keep = card["k"] if card["k"] > 1 else "01"  # a bare 1 could be a share
+    counted = {"keep": keep, "epochs": card["epochs"], "seed": card["seed"], "out": "again"}
     if "asked" in card:
         asked, recipe = card["asked"], card["asked"]["settings"]["recipe"]
-        words = ["prune", safe_text(card["data_name"]), "--method", asked["method"]]
-        words += ["--model", card["model"], "--recipe", recipe["name"]]
-    else:
-        score, _, selector = str(card["method"]).rpartition("+")
-        words = ["select", selector, "RUN", *(["--score", score] if score else [])]
-        words += _changed(selector, card["knobs"]["select"])
-    counted = {"keep": card["k"], "epochs": card["epochs"], "seed": card["seed"]}
-    words += [word for name, value in counted.items() for word in (f"--{name}", str(value))]
-    return shlex.join(["dualprune", *words, "--out", "again"])
+        chosen = {"method": asked["method"], "model": card["model"], "recipe": recipe["name"]}
+        return _command("prune", safe_text(card["data_name"]), **chosen, **counted)
+    return _select_again(card, counted)
 
 
-def _changed(selector: str, used: dict[str, Any]) -> list[str]:
-    defaults = {name: knob.default for name, knob in knobs(SELECTORS[selector]).items()}
-    changed = {name: value for name, value in used.items() if value != defaults[name]}
-    return [
-        word
-        for name, value in changed.items()
-        for word in (f"--{name.replace('_', '-')}", str(value))
-    ]
+def _select_again(card: dict[str, Any], counted: dict[str, Any]) -> str:
+    """Score first where the score had knobs of its own, which `select` does not take."""
+    score, _, selector = str(card["method"]).rpartition("+")
+    fn, runs, scored = SELECTORS[selector], ["RUN"] * len(card["runs"]), ""
+    if score and (given := _changed(SCORES[score], card["knobs"]["score"])):
+        to = {"epochs": card["epochs"], "out": "again.parquet"}
+        scored, score = _command("score", score, *runs, **given, **to) + " && ", to["out"]
+    by = {"score": score or "none"} if "scores" in inputs(fn) else {}
+    given = _changed(fn, card["knobs"]["select"])
+    return scored + _command("select", selector, *runs, **by, **given, **counted)
+
+
+def _changed(fn: Callable[..., Array], used: dict[str, Any]) -> dict[str, Any]:
+    defaults = {name: knob.default for name, knob in knobs(fn).items()}
+    return {name: value for name, value in used.items() if value != defaults[name]}
+
+
+def _command(*words: str, **flags: Any) -> str:
+    """Give a command as a shell takes it.
+
+    >>> _command("select", "beta", "my run", c_d=4.0, seed=0)
+    "dualprune select beta 'my run' --c-d 4.0 --seed 0"
+    """
+    given = ((f"--{name.replace('_', '-')}", value) for name, value in flags.items())
+    flagged = ([flag] if value is True else [flag, str(value)] for flag, value in given)
+    return shlex.join(["dualprune", *words, *chain.from_iterable(flagged)])
 
 
 def class_names(run: Run) -> list[str]:

@@ -1,0 +1,144 @@
+"""Cells: the trainings and recordings an experiment consists of."""
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
+from itertools import product
+from typing import Any
+
+from dualprune.experiments.experiment import WHOLE, Experiment, Row
+from dualprune.experiments.setting import Setting
+from dualprune.files import seal
+
+__all__ = ["Cell", "Recording", "cells", "recordings"]
+
+@dataclass(frozen=True)
+class Recording:
+    """One training that is recorded; several cells, also of other experiments, choose from it."""
+
+    setting: Setting
+    shift: dict[str, float]
+    model: str
+    seed: int
+    number: int
+
+    @property
+    def digest(self) -> str:
+        return seal(
+            {
+                **self.setting.identity(),
+                "recorded": [self.shift, self.model, self.seed, self.number],
+            }
+        )[:16]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One entry of a table: a row, a share pruned, a seed."""
+
+    experiment: str
+    scale: str
+    kind: str
+    setting: Setting
+    shift: dict[str, float]
+    model: str
+    row: Row
+    pruned: float
+    seed: int
+
+    @property
+    def key(self) -> tuple[str, str, str, float, int]:
+        return (self.experiment, self.scale, self.row.name, self.pruned, self.seed)
+
+    @property
+    def settings(self) -> str:
+        """Digest of all that its numbers depend on, beside the code."""
+        row = {**asdict(self.row), "name": ""}
+        told: dict[str, Any] = {
+            **self.setting.identity(),
+            "shift": self.shift,
+            "trained": self.model,
+        }
+        return seal({**told, "row": row, "kind": self.kind})[:16]
+
+    @property
+    def recordings(self) -> list[Recording]:
+        """What must be recorded before: nothing for what needs no model's opinion."""
+        if self.row.is_dynamic or self.row.method == "random":
+            return []
+        model = self.row.recorded or self.model
+        runs = 1 if self.row.is_whole else self.row.found(self.setting, self.pruned).runs
+        scaled = self.setting.models.get(model, model)
+        return [Recording(self.setting, self.shift, scaled, self.seed, n) for n in range(runs)]
+
+
+def cells(experiment: Experiment, scale: str) -> Iterator[Cell]:
+    """Give every cell of an experiment, seed by seed, so that what is there early is whole."""
+    setting = experiment.setting(scale)
+    first = Cell(
+        experiment=experiment.name,
+        scale=scale,
+        kind=experiment.kind,
+        setting=setting,
+        shift=experiment.shift,
+        model=experiment.model or setting.model,
+        row=WHOLE,
+        pruned=0.0,
+        seed=0,
+    )
+    for seed in range(setting.seeds):
+        if experiment.kind == "accuracy":
+            yield replace(first, seed=seed)
+        for row, pruned in product(experiment.rows_at(scale), setting.pruned or experiment.pruned):
+            yield replace(first, row=row, pruned=pruned, seed=seed)
+
+
+def recordings(self) -> list[Recording]:
+        """What must be recorded before: nothing for what needs no model's opinion."""
+        if self.row is not None and (self.row.is_dynamic or self.row.method == "random"):
+            return []
+        model, runs = self.model, 1
+        if self.row is not None:
+            model = self._scaled(self.row.recorded) if self.row.recorded else self.model
+            runs = self.row.found(self.setting, self.pruned).runs
+        return [Recording(self.setting, self.shift, model, self.seed, n) for n in range(runs)]
+
+    def _scaled(self, model: str) -> str:
+        return self.setting.models.get(model, model)
+
+
+def cells(experiment: Experiment, scale: str) -> Iterator[Cell]:
+    """Give every cell of an experiment, seed by seed, so that what is there early is whole."""
+    setting = experiment.setting(scale)
+    model = setting.models.get(experiment.model or "", experiment.model or setting.model)
+    for seed in range(setting.seeds):
+        if experiment.kind == "accuracy":
+            yield Cell(
+                experiment.name,
+                scale,
+                experiment.kind,
+                setting,
+                experiment.shift,
+                model,
+                None,
+                0.0,
+                seed,
+            )
+        for row in experiment.rows_at(scale):
+            for pruned in experiment.pruned:
+                yield Cell(
+                    experiment.name,
+                    scale,
+                    experiment.kind,
+                    setting,
+                    experiment.shift,
+                    model,
+                    row,
+                    pruned,
+                    seed,
+                )
+
+
+def recordings(wanted: list[Cell]) -> list[Recording]:
+    """Give each recording that these cells need once."""
+    found = {each.digest: each for cell in wanted for each in cell.recordings}
+    return list(found.values())

@@ -1,0 +1,98 @@
+"""Setting: on what, with what and how long an experiment trains, at one scale."""
+
+from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from dualprune.arrays import Array
+from dualprune.data import CORRUPTIONS, Images, corrupt, flip_labels, load, long_tail
+from dualprune.errors import InputError
+from dualprune.files import read_rows
+from dualprune.select import random
+from dualprune.train import Setup
+from dualprune.train.recipe import Recipe, recipes
+
+__all__ = ["Setting", "Shifted", "settings"]
+
+_SUBSET_SEED = 0x73756273  # nobody's own, so that no random coreset is the same draw
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A row of `settings.toml`, which explains the fields."""
+
+    name: str
+    data: str
+    about: str
+    recipe: str
+    model: str
+    record: int
+    epochs: dict[str, int]
+    seeds: int
+    features: list[int] = field(default_factory=list)
+    also: list[str] = field(default_factory=list)
+    samples: int | None = None
+    train: dict[str, Any] = field(default_factory=dict)
+    models: dict[str, str] = field(default_factory=dict)
+    window: int | None = None
+    pruned: list[float] | None = None
+
+    @cached_property
+    def trained(self) -> Recipe:
+        """The recipe with this setting's changes."""
+        return replace(recipes()[self.recipe], **self.train)
+
+    def setup(self, shifted: "Shifted", model: str | None, changes: dict[str, Any]) -> Setup:
+        """Give what trainings of a model on these images share; None is this setting's model."""
+        model = self.model if model is None else self.models.get(model, model)
+        recipe = replace(self.trained, **changes)
+        return Setup.of(shifted.images, shifted.test, name=self.data, recipe=recipe, model=model)
+
+    def images(self, shift: dict[str, float], seed: int) -> "Shifted":
+        """Load the images and do to them what an experiment asks for."""
+        images, test = load(self.data)
+        if test is None:
+            raise InputError(f"{self.data} has no test images to judge by")
+        if self.samples is not None and self.samples < len(images):
+            k = self.samples
+            images = images.take(
+                random(images.labels, k=k, seed=_SUBSET_SEED, balance="proportional")
+            )
+        return _shifted(images, test, shift, seed)
+
+    def identity(self) -> dict[str, Any]:
+        """All that results depend on."""
+        told = asdict(self) | {"recipe": asdict(self.trained)}
+        return {name: value for name, value in told.items() if name not in ("about", "seeds")}
+
+
+@dataclass(frozen=True)
+class Shifted:
+    """Images and what was done to them: `wrong` are the ids of each kind of damage."""
+
+    images: Images
+    test: Images
+    wrong: dict[str, Array]
+
+
+def settings() -> dict[str, Setting]:
+    """All settings, by name."""
+    rows = read_rows("dualprune.experiments", "settings.toml")
+    return {name: Setting(name=name, **row) for name, row in rows.items()}
+
+
+def _shifted(images: Images, test: Images, shift: dict[str, float], seed: int) -> Shifted:
+    """Flip labels, corrupt images or thin out classes: one of these, or nothing."""
+    classes = len(images.class_names)
+    if "labels" in shift:
+        labels, flipped = flip_labels(images.labels, shift["labels"], classes, seed=seed)
+        return Shifted(replace(images, labels=labels), test, {"labels": flipped})
+    if "images" in shift:
+        corrupted, kind = corrupt(images, shift["images"], seed)
+        wrong = {name: np.flatnonzero(kind == i) for i, name in enumerate(CORRUPTIONS)}
+        return Shifted(corrupted, test, {"images": np.flatnonzero(kind >= 0)} | wrong)
+    if "tail" in shift:
+        return Shifted(long_tail(images, 1 / shift["tail"], seed), test, {})
+    return Shifted(images, test, {})

@@ -1,0 +1,203 @@
+"""What one process does: make a recording, or measure a cell."""
+
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+import torch
+
+from dualprune.agreement import overlap, rank_correlation
+from dualprune.arrays import Array
+from dualprune.choosing import choose
+from dualprune.coreset import Coreset, digest
+from dualprune.dynamic import IES, InfoBatch, RandomEveryEpoch
+from dualprune.experiments.cells import Cell, Recording
+from dualprune.experiments.experiment import find_experiment
+from dualprune.experiments.setting import Setting, Shifted, settings
+from dualprune.files import read_json, seal
+from dualprune.record.signals import DEFAULT
+from dualprune.run import Run
+from dualprune.select import budget, random
+from dualprune.train import Dynamic, record, seconds_recorded, train
+
+__all__ = ["make_recording", "measure", "one_thread", "run_of"]
+
+_APART = 1000  # between the seeds of recordings that are averaged
+_QUANTILES = 101
+
+
+def one_thread() -> None:
+    """Let this process use one core: two such processes do more than one with two threads."""
+    torch.set_num_threads(1)
+
+
+def make_recording(wanted: Recording, home: Path) -> None:
+    """Record a training, unless it is there; one that was interrupted starts again.
+
+    Going on would leave a gap in `kl_step`, and the table would be another one.
+    """
+    folder = _folder(wanted, home)
+    if (folder / "names.parquet").exists():  # which is written last
+        return
+    shutil.rmtree(folder, ignore_errors=True)
+    setting = wanted.setting
+    record(
+        setting.setup(_images(setting, wanted.shift, wanted.seed), wanted.model, {}),
+        folder,
+        epochs=setting.record,
+        seed=wanted.seed + _APART * wanted.number,
+        signals=[*DEFAULT, *setting.also],
+        features=setting.features,
+    )
+    for tensors in folder.glob("checkpoint/*.safetensors"):
+        tensors.unlink()
+
+
+def run_of(wanted: Recording, home: Path) -> Run:
+    """Open what was recorded."""
+    return Run(_folder(wanted, home))
+
+
+def measure(cell: Cell, home: Path) -> dict[str, Any]:
+    """Give the numbers of a cell, by name."""
+    if cell.row.is_whole:
+        return _whole(cell, home)
+    if cell.row.is_dynamic:
+        return _trained(cell, home, None)
+    coreset = _coreset(cell, home)
+    wrong = _images(cell.setting, cell.shift, cell.seed).wrong
+    values: dict[str, Any] = {"kept": len(coreset), "ids_sha256": digest(coreset.ids)}
+    if wrong:
+        values["removed"] = {name: _removed(coreset.ids, ids) for name, ids in wrong.items()}
+    if cell.kind == "agreement":
+        return values | _agreement(cell, coreset, home)
+    return values | (_trained(cell, home, coreset) if cell.kind == "accuracy" else {})
+
+
+def _folder(wanted: Recording, home: Path) -> Path:
+    return home / "recordings" / wanted.digest
+
+
+@lru_cache(2)
+def _kept_images(setting: str, shift: tuple[tuple[str, float], ...], seed: int) -> Shifted:
+    return settings()[setting].images(dict(shift), seed)
+
+
+def _images(setting: Setting, shift: dict[str, float], seed: int) -> Shifted:
+    return _kept_images(setting.name, tuple(shift.items()), seed)
+
+
+def _coreset(cell: Cell, home: Path) -> Coreset:
+    """Choose; what random keeps needs no recording."""
+    setting = cell.setting
+    images = _images(setting, cell.shift, cell.seed).images
+    k = budget(len(images), prune=repr(cell.pruned))
+    if not cell.recordings:
+        ids = random(images.labels, k=k, seed=cell.seed)
+        return Coreset(ids, {"samples": len(images), "epochs": 0, "k": k})
+    method = cell.row.found(setting, cell.pruned)
+    runs = [run_of(wanted, home) for wanted in cell.recordings]
+    c_d = setting.trained.c_d
+    return choose(method, runs, k=k, seed=cell.seed, c_d=c_d, epochs=setting.record)
+
+
+def _removed(kept: Array, wrong: Array) -> float:
+    """Share of the damaged samples that were pruned."""
+    return float(1 - np.isin(wrong, kept).mean()) if len(wrong) else 0.0
+
+
+def _whole(cell: Cell, home: Path) -> dict[str, Any]:
+    """Train on everything; where all epochs were recorded, that was it."""
+    (wanted,) = cell.recordings
+    if cell.setting.record < cell.setting.trained.epochs:
+        return _trained(cell, home, None)
+    history = read_json(_folder(wanted, home) / "checkpoint/state.json")["history"]
+    accuracies = [epoch["accuracy"] for epoch in history]
+    return {
+        "accuracy": accuracies[-1],
+        "best_accuracy": max(accuracies),
+        "training_seconds": sum(epoch["seconds"] for epoch in history),
+        "recording_seconds": 0.0,
+        "forward": sum(epoch["forward"] for epoch in history),
+        "backward": sum(epoch["backward"] for epoch in history),
+    }
+
+
+def _trained(cell: Cell, home: Path, coreset: Coreset | None) -> dict[str, Any]:
+    setting, row = cell.setting, cell.row
+    changes = dict(row.train)
+    length = {name: changes.pop(name) for name in ("iterations", "epochs") if name in changes}
+    setup = setting.setup(_images(setting, cell.shift, cell.seed), cell.model, changes)
+    ids = None if coreset is None else coreset.ids
+    told = setup.settings(
+        seed=cell.seed,
+        ids=None if ids is None else digest(ids),
+        length=length,
+        dynamic=None
+        if row is None or not row.is_dynamic
+        else [row.method, row.dynamic, cell.pruned],
+    )
+    folder = home / "trained" / seal(told)[:16]
+    if not (folder / "result.json").exists():
+        chooser = _chooser(cell) if row.is_dynamic else None
+        train(setup, folder, ids=ids, seed=cell.seed, dynamic=chooser, **length)
+        shutil.rmtree(folder / "checkpoint")
+    return _values(read_json(folder / "result.json"), cell, home, coreset) | _uses(folder)
+
+
+def _values(
+    result: dict[str, Any], cell: Cell, home: Path, coreset: Coreset | None
+) -> dict[str, Any]:
+    recording = 0.0
+    if coreset is not None and cell.recordings:  # only the epochs that were looked at count
+        share = coreset.card["epochs"] / cell.setting.record
+        seconds = (seconds_recorded(_folder(each, home)) for each in cell.recordings)
+        recording = share * sum(seconds)
+    names = ("accuracy", "best_accuracy", "forward", "backward")
+    return {name: result[name] for name in names} | {
+        "training_seconds": result["seconds"],
+        "recording_seconds": recording,
+    }
+
+
+def _uses(folder: Path) -> dict[str, Any]:
+    """Say how unevenly a dynamic method used the samples, in quantiles."""
+    if not (folder / "uses.parquet").exists():
+        return {}
+    uses = pq.read_table(folder / "uses.parquet").column("uses").to_numpy()
+    return {"uses": np.quantile(uses, np.linspace(0, 1, _QUANTILES)).tolist()}
+
+
+def _chooser(cell: Cell) -> Callable[[int, int], Dynamic]:
+    """Make the dynamic method of a row for the number of samples and of epochs."""
+    name, given = cell.row.method, cell.row.dynamic
+
+    def make(samples: int, epochs: int) -> Dynamic:
+        if name == "random-dynamic":
+            return RandomEveryEpoch(samples, keep=1 - cell.pruned, seed=cell.seed)
+        if name == "infobatch":
+            return InfoBatch(samples, epochs=epochs, seed=cell.seed, **given)
+        return IES(samples, **given)
+
+    return make
+
+
+def _agreement(cell: Cell, coreset: Coreset, home: Path) -> dict[str, Any]:
+    """Compare with the other rows of the same seed, and with the same row of other seeds."""
+    rows = find_experiment(cell.experiment).rows_at(cell.scale)
+    others = {row.name: _coreset(replace(cell, row=row), home) for row in rows}
+    again = [_coreset(replace(cell, seed=s), home) for s in range(cell.setting.seeds)]
+    found: dict[str, Any] = {
+        "overlap": {name: overlap(coreset.ids, other.ids) for name, other in others.items()},
+        "overlap_of_seeds": [overlap(coreset.ids, other.ids) for other in again],
+    }
+    if "score" in coreset.columns:
+        scores = [other.columns["score"] for other in again]
+        mine = coreset.columns["score"]
+        found["rank_correlation"] = [rank_correlation([mine, other]) for other in scores]
+    return found

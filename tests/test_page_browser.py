@@ -1,0 +1,579 @@
+"""The page in a real browser: what a person sees, points at, moves and presses."""
+
+import re
+import socket
+from collections import Counter
+from dataclasses import replace
+from types import SimpleNamespace
+from urllib.parse import unquote
+
+import numpy as np
+import pytest
+from selenium.webdriver import Keys
+
+from dualprune import score, select
+from dualprune.audit import judge
+from dualprune.data import in_memory
+from dualprune.method import score_runs, select_from
+from dualprune.report.page import shown, write_report
+from dualprune.report.page.pack import safe_text
+from dualprune.run.names import write_names
+
+from .beliefs import between_two, write_beliefs
+from .browsing import (
+    addresses,
+    ask,
+    complaints,
+    hover,
+    lasso,
+    look,
+    needs_chromium,
+    open_browser,
+    pixel,
+    place,
+    press,
+    printed,
+    text,
+    until,
+    visit,
+    when,
+)
+
+pytestmark = needs_chromium
+
+EPOCHS, CLASSES = 12, 4
+LOUD, QUIET = (200, 55, 78), (154, 163, 178)
+LIGHT, DARK = ((251, 251, 253), (29, 36, 48)), ((18, 22, 28), (230, 233, 238))  # ground, ink
+HOSTILE = (
+    "<script>window.hacked=1</script>",
+    '"><img src=x onerror=window.hacked=1>',
+    "</script><script>window.hacked=1</script>",
+    "javascript:alert(1)",
+    "\u202egnp.exe",
+    "nul\0byte",
+    "lone \ud800",
+    "🦔 <b>&amp;",
+    "x" * 2**20,
+    "$$x$$",
+    "{{7*7}}",
+    "__proto__",
+    "constructor",
+    "'};window.hacked=1;//\u2028",
+)
+ATTEMPTS = {  # by what must refuse them
+    "connect-src": "fetch(arguments[0]).catch(() => 0)",
+    "img-src": "new Image().src = arguments[0]",
+    "frame-src": "document.body.append(Object.assign(document.createElement('iframe'), "
+    "{src: 'data:text/html,x'}))",  # Chromium connects for others before it asks the policy
+    "script-src-elem": "document.body.append(Object.assign(document.createElement('script'), "
+    "{textContent: 'window.hacked = 1'}))",
+    "script-src-attr": "document.body.insertAdjacentHTML('beforeend', "
+    "'<b onclick=\"window.hacked = 1\"></b>'); document.body.lastChild.click()",
+}
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with open_browser() as opened:
+        yield opened
+
+
+@pytest.fixture
+def visiting(browser):
+    """Open a page as most people see it; one that is open already is good enough for a look."""
+
+    def at(page, *, anew=True):
+        look(browser)
+        if anew or browser.current_url != page.as_uri():
+            assert visit(browser, page) == []
+
+    return at
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory):
+    return tmp_path_factory.mktemp("pages")
+
+
+@pytest.fixture(scope="module")
+def world(home):
+    """Every point alone at a place that is known: means by deviations; the lowest look wrong."""
+    means = np.array([0.08, 0.13, 0.18, 0.55, 0.62, 0.69, 0.76, 0.83, 0.9])
+    mean, deviation = (
+        each.ravel() for each in np.meshgrid(means, np.linspace(0.01, 0.06, 6), indexing="ij")
+    )
+    probability = mean + np.tile([1, -1], EPOCHS // 2)[:, None] * deviation
+    labels = np.arange(len(mean)) % CLASSES
+    beliefs = between_two(probability, labels, (labels + 1) % CLASSES, CLASSES)
+    names = tuple("abcd")
+    run = write_beliefs(home / "world", beliefs, labels, class_names=names)
+    grey = (40 + 4 * np.arange(len(mean))).astype(np.uint8)
+    images = in_memory(np.broadcast_to(grey[:, None, None, None], (54, 8, 8, 1)), labels, names)
+    coreset = select_from("beta", [run], score_runs("dual", [run]), k=20, seed=3)
+    return SimpleNamespace(
+        page=write_report(home / "world.html", run, coreset=coreset, samples=images),
+        x=deviation,
+        y=mean,
+        probability=probability,
+        labels=labels,
+        grey=grey,
+        kept=np.isin(np.arange(len(mean)), coreset.ids),
+        doubted=judge(run).issue,
+        score=coreset.columns["score"],
+    )
+
+
+@pytest.fixture(scope="module")
+def crowd(home):
+    """Samples as they come, some of score 0, some never seen; chosen with settings of its own."""
+    rng = np.random.default_rng(0)
+    probability = rng.beta(2, 2, 600) + rng.normal(0, 0.08, (EPOCHS, 600))
+    probability[:, :40] = probability[0, :40]
+    probability = probability.clip(0.02, 0.98)
+    labels, seen = rng.integers(0, CLASSES, 600), np.ones((EPOCHS, 600), bool)
+    seen[:, 595:] = False
+    beliefs = between_two(probability, labels, (labels + 1) % CLASSES, CLASSES)
+    run = write_beliefs(home / "crowd", beliefs, labels, seen=seen)
+    knobs = {"c_d": 4.0, "concentration": 12.0, "unscored": "drop"}
+    coreset = select_from("beta", [run], score_runs("dual", [run]), k=201, seed=7, given=knobs)
+    p = run["target_prob"]
+    return SimpleNamespace(
+        page=write_report(home / "crowd.html", run, coreset=coreset),
+        run=run,
+        coreset=coreset,
+        keeping=lambda k: select.beta(score.dual(p), score.confidence(p), k=k, seed=7, **knobs),
+    )
+
+
+def card(browser):
+    rows = ask(browser, "[...document.querySelectorAll('#card tr')].map((r) => r.innerText)")
+    return dict(re.split(r"\t", row, maxsplit=1) for row in rows)
+
+
+def color_of(browser, world, sample):
+    return pixel(browser, *place(browser, world.x[sample], world.y[sample]))
+
+
+def painted_as(browser, world, sample, color):
+    when(lambda: color_of(browser, world, sample) == color, f"sample {sample} is not {color}")
+
+
+def colored_by(browser, mode):
+    browser.execute_script("document.querySelector(`input[value=${arguments[0]}]`).click()", mode)
+
+
+def slide(browser, percent=None):
+    """Move the slider to a percentage, or touch it without moving; gives the ids kept then."""
+    browser.execute_script(
+        "const share = document.getElementById('share'); share.value = arguments[0] ?? share.value;"
+        "share.dispatchEvent(new Event('input'))",
+        percent,
+    )
+    return ask(browser, "[...column.id].filter((_, i) => kept[i])")
+
+
+def chosen(browser):
+    """What is listed: the words, the ids in the file, and the ids of the tiles."""
+    file = unquote(ask(browser, "document.getElementById('chosen-file').href"))
+    tiles = ask(
+        browser, "[...document.querySelectorAll('#chosen-tiles .tile')].map((t) => +t.dataset.id)"
+    )
+    assert file.startswith("data:text/csv,id\n")
+    return text(browser, "#chosen-told"), [*map(int, file.split("\n")[1:-1])], tiles
+
+
+def test_it_asks_nothing_of_any_network_and_cannot_be_made_to(browser, visiting, world):
+    visiting(world.page)
+    asked = addresses(browser)
+    assert [each for each in asked if not each.startswith("data:")] == [world.page.as_uri()]
+    browser.execute_script(
+        "window.refused = []; document.addEventListener('securitypolicyviolation', "
+        "(event) => refused.push(event.effectiveDirective));"
+    )
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        for attempt in ATTEMPTS.values():
+            browser.execute_script(attempt, "http://127.0.0.1:%d/" % server.getsockname()[1])
+        until(browser, f"refused.length === {len(ATTEMPTS)}")
+        assert sorted(ask(browser, "refused")) == sorted(ATTEMPTS)
+        server.setblocking(False)
+        with pytest.raises(BlockingIOError):  # nobody has knocked
+            server.accept()
+    assert ask(browser, "window.hacked === undefined")
+
+
+def test_every_sample_is_painted_once_where_it_belongs(browser, visiting, world):
+    visiting(world.page)
+    assert ask(browser, "document.getElementById('moon').dataset.painted") == str(len(world.x))
+    for sample in (np.flatnonzero(world.kept)[0], np.flatnonzero(~world.kept)[-1]):
+        painted_as(browser, world, sample, LOUD if world.kept[sample] else QUIET)
+    x, y = (world.x[0] + world.x[1]) / 2, world.y[20]
+    assert pixel(browser, *place(browser, x, y)) == (255, 255, 255)  # between points is nothing
+    colored_by(browser, "doubted")
+    assert 0 < world.doubted.sum() < len(world.x)
+    for sample in (np.flatnonzero(world.doubted)[0], np.flatnonzero(~world.doubted)[0]):
+        painted_as(browser, world, sample, LOUD if world.doubted[sample] else QUIET)
+    colored_by(browser, "score")
+    painted_as(browser, world, int(world.score.argmin()), (68, 1, 84))
+    painted_as(browser, world, int(world.score.argmax()), (253, 231, 37))
+    survivors = slide(browser, 10)
+    for sample in (survivors[0], int(np.setdiff1d(np.arange(54), survivors)[0])):
+        painted_as(browser, world, sample, LOUD if sample in survivors else QUIET)
+
+
+def test_classes_have_colors_and_one_can_be_shown(browser, visiting, world):
+    visiting(world.page)
+    assert ask(browser, "document.getElementById('one-class').hidden")
+    colored_by(browser, "class")
+    found = {}
+    for sample in range(CLASSES):
+        swatch = f"document.querySelectorAll('#legend .swatch')[{sample}].style.background"
+        color = tuple(map(int, re.findall(r"\d+", ask(browser, swatch))))
+        painted_as(browser, world, sample, color)
+        found[sample] = color
+    assert len(set(found.values())) == CLASSES
+    assert re.findall(r"\w", text(browser, "#legend")) == list("abcd")
+    options = ask(browser, "[...document.getElementById('class').options].map((o) => o.text)")
+    assert options == ["all classes", *"abcd"]
+    browser.execute_script(
+        "const one = document.getElementById('class'); one.value = 2;"
+        "one.dispatchEvent(new Event('change'))"
+    )
+    for sample in (2, 3):
+        painted_as(browser, world, sample, LOUD if sample == 2 else QUIET)
+    assert text(browser, "#legend").split() == ["c", "others"]
+
+
+def test_pointing_at_a_sample_tells_of_it(browser, visiting, world):
+    visiting(world.page, anew=False)
+    for sample in (7, 52):  # on the first and on the second row of the sheet
+        hover(browser, world.x[sample], world.y[sample])
+        until(browser, f"document.getElementById('card').dataset.id === '{sample}'")
+        check_card(browser, world, sample)
+    hover(browser, world.x[0], 0.4)  # where nothing is
+    assert card(browser)["id"] == "52"
+
+
+def check_card(browser, world, sample):
+    told, label = card(browser), world.labels[sample]
+    assert told["id"] == str(sample)
+    assert told["label"] == "abcd"[label]
+    assert told["predicted"] == "abcd"[(label + 1) % 4 if world.doubted[sample] else label]
+    assert told["confidence"] == f"{world.y[sample]:.3f}"
+    assert told["deviation"] == f"{world.x[sample]:.3f}"
+    assert float(told["dual"]) == pytest.approx(world.score[sample], rel=1e-2)
+    assert told["kept"] == ("yes" if world.kept[sample] else "no")
+    assert told["label quality"].endswith("looks wrong") == world.doubted[sample]
+    thumb = ask(browser, "document.querySelector('#card .thumb').getBoundingClientRect().toJSON()")
+    middle = [round(thumb[a] + thumb[b] / 2) for a, b in (("x", "width"), ("y", "height"))]
+    assert pixel(browser, *middle) == (world.grey[sample],) * 3
+    drawn = ask(browser, "document.querySelectorAll('#card polyline')[1].getAttribute('points')")
+    points = np.array([point.split(",") for point in drawn.split()], float)
+    np.testing.assert_allclose(points[:, 0], np.linspace(0, 100, EPOCHS))
+    beliefs = 1 - points[:, 1] / 50
+    np.testing.assert_allclose(beliefs, world.probability[:, sample], atol=0.5 / 254 + 1e-6)
+    assert "epochs 1 to 12" in text(browser, "#card .hint")
+
+
+def test_a_lasso_lists_what_is_inside(browser, visiting, world):
+    visiting(world.page)
+    outline = [(0.005, 0.05), (0.045, 0.05), (0.045, 0.15), (0.025, 0.15), (0.025, 0.58)]
+    lasso(browser, [*outline, (0.005, 0.58), (0.005, 0.06)])  # an L, which is not convex
+    until(browser, "!document.getElementById('chosen').hidden")
+    x, y = world.x, world.y
+    foot, leg = (x > 0.005) & (x < 0.045) & (y < 0.15), (x > 0.005) & (x < 0.025) & (y < 0.58)
+    inside = np.flatnonzero(foot | leg)
+    told, ids, tiles = chosen(browser)
+    assert ids == inside.tolist()
+    assert sorted(tiles) == ids
+    kept, doubted = world.kept[inside].sum(), world.doubted[inside].sum()
+    assert told == f"{len(inside)} chosen, {kept} kept, {doubted} with a doubted label"
+    assert 0 < kept < doubted < len(inside)
+    assert ask(browser, "document.getElementById('chosen-file').download") == "ids.csv"
+    press_on(browser, "chosen-clear")
+    assert ask(browser, "document.getElementById('chosen').hidden")
+
+
+def press_on(browser, name):
+    browser.execute_script("document.getElementById(arguments[0]).click()", name)
+
+
+def test_the_slider_keeps_what_the_library_would(browser, visiting, crowd):
+    visiting(crowd.page)
+    before = ask(browser, "[...map.density.data.density]")
+    assert ask(browser, "document.getElementById('share-back').hidden")
+    assert (crowd.coreset.columns["score"] == 0).sum() == 40
+    assert slide(browser) == crowd.coreset.ids.tolist()
+    assert text(browser, "#share-told").startswith("33.5 % kept, 201 samples, of mean confidence")
+    densities = {}
+    for percent in (1, 5, 30, 33.3, 60, 90, 97, 99):
+        k = int(600 * percent / 100 + 0.5)
+        assert slide(browser, percent) == crowd.keeping(k).tolist(), percent
+        assert f"kept, {k} samples" in text(browser, "#share-told")
+        densities[percent] = tuple(ask(browser, "[...map.density.data.density]"))
+    assert len(set(densities.values())) == len(densities)
+    peaks = [np.argmax(densities[percent]) for percent in (5, 30, 90)]
+    assert peaks == sorted(peaks, reverse=True)  # the less is kept, the easier
+    assert len(slide(browser, 100)) == 595  # what was never seen has no score
+    assert ask(browser, "document.querySelector('input[value=kept]').checked")
+    press_on(browser, "share-back")
+    assert ask(browser, "[...column.id].filter((_, i) => kept[i])") == crowd.coreset.ids.tolist()
+    assert ask(browser, "[...map.density.data.density]") == before
+    assert text(browser, "#share-told") == ""
+    assert float(ask(browser, "document.getElementById('share').value")) == pytest.approx(33.5)
+    assert ask(browser, "document.getElementById('share-back').hidden")
+
+
+def test_it_works_with_the_keyboard(browser, visiting, world):
+    visiting(world.page)
+    press(browser, Keys.TAB)
+    assert ask(browser, "document.activeElement.className") == "skip"
+    tab_to(browser, "moon")
+    press(browser, Keys.ARROW_DOWN)
+    first = int(until(browser, "document.getElementById('card').dataset.id"))
+    for key, axis, way in (
+        (Keys.ARROW_LEFT, world.x, -1),
+        (Keys.ARROW_RIGHT, world.x, 1),
+        (Keys.ARROW_UP, world.y, 1),
+        (Keys.ARROW_DOWN, world.y, -1),
+    ):
+        press(browser, key)
+        now = int(ask(browser, "document.getElementById('card').dataset.id"))
+        assert way * (axis[now] - axis[first]) > 0
+        other = world.y if axis is world.x else world.x
+        assert other[now] == other[first]
+        first = now
+    press(browser, Keys.ENTER)
+    press(browser, Keys.ARROW_UP, Keys.ENTER, Keys.ENTER)
+    second = int(ask(browser, "document.getElementById('card').dataset.id"))
+    assert chosen(browser)[1] == [first, second]
+    tab_to(browser, "share")
+    press(browser, Keys.ARROW_RIGHT)
+    moved = until(browser, "document.getElementById('share-told').textContent")
+    press(browser, Keys.ARROW_RIGHT)
+    assert text(browser, "#share-told") != moved
+
+
+def tab_to(browser, name):
+    for _ in range(20):
+        press(browser, Keys.TAB)
+        if ask(browser, "document.activeElement.id") == name:
+            return
+    raise AssertionError(f"Tab does not reach {name}")
+
+
+def test_a_button_of_the_toolbar_is_no_sample(browser, visiting, world):
+    """The keys that work a tool neither move nor list."""
+    visiting(world.page)
+    hover(browser, world.x[9], world.y[9])
+    until(browser, "document.getElementById('card').dataset.id === '9'")
+    tab_to(browser, "moon")
+    within = "[...document.querySelectorAll('#moon > *')].includes(document.activeElement)"
+    deep = (
+        "(() => { let e = document.activeElement; while (e.shadowRoot?.activeElement) "
+        "e = e.shadowRoot.activeElement; return e.className })()"
+    )
+    while "Button" not in ask(browser, deep):
+        press(browser, Keys.TAB)
+        assert ask(browser, within)
+    press(browser, Keys.ENTER)
+    assert ask(browser, "document.getElementById('chosen').hidden")
+
+
+def test_tiles_show_their_sample(browser, visiting, world):
+    visiting(world.page, anew=False)
+    lists = ask(
+        browser,
+        "Object.fromEntries([...document.querySelectorAll('[data-list]')].map((list) => "
+        "[list.dataset.list, [...list.children].map((tile) => +tile.dataset.id)]))",
+    )
+    assert sorted(lists["kept"]) == np.flatnonzero(world.kept).tolist()
+    assert sorted(lists["pruned"]) == np.flatnonzero(~world.kept).tolist()
+    assert sorted(lists["doubted"]) == np.flatnonzero(world.doubted).tolist()
+    assert lists["doubted"][0] == 5 or world.y[lists["doubted"][0]] == 0.08  # the worst first
+    browser.execute_script("document.querySelector('[data-list=doubted] .tile').click()")
+    assert card(browser)["id"] == str(lists["doubted"][0])
+    told = text(browser, "[data-list=doubted] .tile")
+    label = world.labels[lists["doubted"][0]]
+    assert told == f"{'abcd'[label]} → {'abcd'[(label + 1) % 4]}"
+
+
+def test_dark_and_light(browser, visiting, world):
+    visiting(world.page, anew=False)
+    dressed = (
+        "Bokeh.documents.flatMap((each) => [...each._all_models.values()])"
+        ".filter((model) => model.type === 'Figure')"
+        ".map((plot) => [plot.background_fill_color, plot.below[0].axis_label_text_color])"
+    )
+    empty = (world.x[0] + world.x[1]) / 2, 0.4
+    seen = {}
+    for dark in (False, True, False):
+        look(browser, dark=dark)
+        ground, ink = DARK if dark else LIGHT
+        for name, color in (("backgroundColor", ground), ("color", ink)):
+            until(browser, f"getComputedStyle(document.body).{name} === 'rgb{color}'")
+        panel = (26, 32, 41) if dark else (255, 255, 255)
+        when(lambda panel=panel: pixel(browser, *place(browser, *empty)) == panel, f"not {panel}")
+        seen[dark] = ask(browser, dressed)
+    assert seen[True] == [["#1a2029", "#a2acba"]] * 3
+    assert seen[False] == [["#ffffff", "#5b6472"]] * 3
+
+
+def test_it_prints(browser, visiting, world):
+    visiting(world.page, anew=False)
+    paper = printed(browser)
+    assert paper.startswith(b"%PDF")
+    assert len(re.findall(rb"/Type\s*/Page\b", paper)) >= 2
+
+
+def write_hostile(home, names, folder):
+    """A page on which all that a user can name has these names; surrogates fit into no file."""
+    count = len(names)
+    rng = np.random.default_rng(0)
+    probability = rng.uniform(0.1, 0.9, (EPOCHS, 3 * count))
+    labels = np.arange(3 * count) % count
+    beliefs = between_two(probability, labels, (labels + 1) % count, count)
+    notes = " ".join(names[:8])
+    run = write_beliefs(home / folder, beliefs, labels, class_names=names, notes=notes)
+    write_names(run.path, [safe_text(name) for name in names] * 3, np.arange(3 * count))
+    coreset = select_from("beta", [run], score_runs("dual", [run]), k=count, seed=0)
+    coreset = replace(coreset, card=coreset.card | {"data_name": names[2]})
+    cell = {"keep": "0.5", "accuracy": 0.5, "samples": 20, "seconds": 1.0, "judged_on": "test"}
+    cells = [
+        cell | {"method": name, "whole": not i, "recording_seconds": 1.0, "seed": 0}
+        for i, name in enumerate(names)
+    ]
+    return write_report(
+        home / f"{folder}.html", run, coreset=coreset, samples=[*names] * 3, results=cells
+    )
+
+
+@pytest.fixture(scope="module")
+def hostile(home):
+    return write_hostile(home, HOSTILE, "hostile")
+
+
+ELEMENTS = "[...document.querySelectorAll('*')].map((each) => each.tagName)"
+ATTRIBUTES = "[...document.querySelectorAll('*')].flatMap((each) => each.getAttributeNames())"
+
+
+def test_hostile_names_are_only_text(browser, visiting, home, hostile):
+    alike = tuple(
+        f"{i} {safe_text(name)[:9].translate({60: 45})}" for i, name in enumerate(HOSTILE)
+    )
+    found = {}
+    for names, page in ((alike, write_hostile(home, alike, "harmless")), (HOSTILE, hostile)):
+        visiting(page)
+        colored_by(browser, "class")
+        for sample, name in enumerate(names):
+            browser.execute_script(f"showCard({sample}); choose([{sample}])")
+            for selector in ("#card tr:nth-child(2) bdi", "#card tr:nth-child(3) bdi", "#card p"):
+                longest = 300 if selector == "#card p" else 120
+                assert text(browser, selector) == safe_text(name, longest)
+        for expression in (ELEMENTS, ATTRIBUTES):
+            found.setdefault(expression, []).append(Counter(ask(browser, expression)))
+        assert ask(browser, "window.hacked === undefined && document.title.endsWith('dualprune')")
+    for one, other in found.values():
+        assert one == other
+    cut = {safe_text(name) for name in HOSTILE}
+    for selector in (
+        "#class option + option",
+        "#legend bdi",
+        "details bdi",
+        "#accuracies + div bdi",
+    ):
+        said = "[...document.querySelectorAll(arguments[0])].map((each) => each.textContent)"
+        assert set(ask(browser, said, selector)) == cut, selector
+    summary = text(browser, ".summary")
+    assert HOSTILE[2] in summary
+    assert HOSTILE[0] in summary
+    assert complaints(browser) == []
+
+
+SOME_UNSEEN = np.arange(30 * EPOCHS).reshape(EPOCHS, 30) % 3 > 0  # every third, in all epochs
+ODD = {
+    "neither coreset nor pictures": {"samples": 30},
+    "texts": {"samples": 30, "told": [f"text {i}" for i in range(30)]},
+    "one sample": {"samples": 1},
+    "one class": {"samples": 30, "labels": 1},
+    "one epoch": {"samples": 30, "epochs": 1},
+    "fewer epochs than the window": {"samples": 30, "epochs": 9},
+    "some never seen": {"samples": 30, "seen": SOME_UNSEEN},
+    "none ever seen": {"samples": 30, "seen": np.zeros((EPOCHS, 30), bool)},
+    "a thousand classes": {"samples": 1000, "labels": 1000},
+}
+
+
+def write_odd(home, name, samples, *, epochs=EPOCHS, labels=2, seen=None, told=None):
+    probability = np.random.default_rng(0).uniform(0.05, 0.95, (epochs, samples))
+    given, classes = np.arange(samples) % labels, max(labels, 2)
+    beliefs = between_two(probability, given, (given + 1) % classes, classes)
+    run = write_beliefs(home / name, beliefs, given, seen=seen)
+    return write_report(home / f"{name}.html", run, samples=told)
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_odd_pages_work(browser, visiting, home, name):
+    odd = ODD[name]
+    visiting(write_odd(home, name, **odd))
+    positions = odd.get("seen", np.ones((1, odd["samples"]), bool)).any(0)
+    painted = ask(browser, "document.getElementById('moon').dataset.painted")
+    assert painted == str(positions.sum())
+    slider = ask(browser, "document.getElementById('share') !== null")
+    assert slider == (odd.get("epochs", EPOCHS) >= 10 and positions.any())
+    for mode in ("class", "doubted", "score"):
+        colored_by(browser, mode)
+    if slider:
+        check_slider(browser, odd["samples"], positions.sum())
+    if "told" in odd:
+        check_texts(browser, odd["told"])
+    browser.execute_script("document.querySelector('[data-list=best] .tile:last-child').focus()")
+    browser.execute_script("document.getElementById('moon').focus()")
+    press(browser, Keys.ARROW_UP, Keys.ARROW_DOWN, Keys.ENTER)
+    if positions.any():
+        told = card(browser)
+        assert positions[int(told["id"])]
+        assert chosen(browser)[1] == [int(told["id"])]
+    assert complaints(browser) == []
+
+
+def check_slider(browser, samples, scored):
+    """Without a coreset, kept is what the slider says."""
+    colored_by(browser, "kept")
+    half = max(1, samples // 2)
+    assert f"50.0 % kept, {half} samples" in text(browser, "#share-told")
+    assert ask(browser, "map.painting.marked.reduce((sum, is) => sum + is, 0)") == half
+    assert len(slide(browser, 1)) == max(1, samples // 100)
+    assert len(slide(browser, 100)) == scored
+
+
+def check_texts(browser, told):
+    listed = ask(
+        browser,
+        "[...document.querySelectorAll('[data-list=best] .tile')]"
+        ".map((tile) => [+tile.dataset.id, tile.querySelector('p').textContent])",
+    )
+    assert len(listed) == len(told)
+    assert all(said == told[sample] for sample, said in listed)
+
+
+def test_a_part_of_many_samples_is_drawn(browser, visiting, home, monkeypatch):
+    monkeypatch.setattr(shown, "POINTS", 20)
+    monkeypatch.setattr(shown, "_LISTED", 5)
+    visiting(write_odd(home, "thinned", 100))
+    assert ask(browser, "document.getElementById('moon').dataset.painted") == "20"
+    assert "20 of 100 samples are drawn" in text(browser, ".note")
+    assert len(slide(browser, 50)) == 10
+    assert "samples" not in text(browser, "#share-told")
+
+
+@pytest.mark.parametrize("name", ["world", "hostile"])
+def test_nothing_overflows_on_a_phone(browser, world, hostile, name):
+    page = world.page if name == "world" else hostile
+    look(browser, width=390)
+    assert visit(browser, page) == []
+    for mode in ("class", "kept"):
+        colored_by(browser, mode)
+        browser.execute_script("showCard(8); choose([...column.id.keys()])")
+        wide = "document.documentElement.scrollWidth"
+        until(browser, f"{wide} <= document.documentElement.clientWidth")
+    assert ask(browser, "document.getElementById('moon').clientWidth") > 250
