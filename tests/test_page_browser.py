@@ -3,7 +3,6 @@
 import re
 import socket
 from collections import Counter
-from dataclasses import replace
 from types import SimpleNamespace
 from urllib.parse import unquote
 
@@ -17,7 +16,6 @@ from dualprune.data import in_memory
 from dualprune.method import score_runs, select_from
 from dualprune.report.page import shown, write_report
 from dualprune.report.page.pack import safe_text
-from dualprune.run.names import write_names
 
 from .beliefs import between_two, write_beliefs
 from .browsing import (
@@ -38,28 +36,13 @@ from .browsing import (
     visit,
     when,
 )
+from .hostile import HOSTILE, write_hostile
 
 pytestmark = needs_chromium
 
 EPOCHS, CLASSES = 12, 4
 LOUD, QUIET = (200, 55, 78), (154, 163, 178)
 LIGHT, DARK = ((251, 251, 253), (29, 36, 48)), ((18, 22, 28), (230, 233, 238))  # ground, ink
-HOSTILE = (
-    "<script>window.hacked=1</script>",
-    '"><img src=x onerror=window.hacked=1>',
-    "</script><script>window.hacked=1</script>",
-    "javascript:alert(1)",
-    "\u202egnp.exe",
-    "nul\0byte",
-    "lone \ud800",
-    "🦔 <b>&amp;",
-    "x" * 2**20,
-    "$$x$$",
-    "{{7*7}}",
-    "__proto__",
-    "constructor",
-    "'};window.hacked=1;//\u2028",
-)
 ATTEMPTS = {  # by what must refuse them
     "connect-src": "fetch(arguments[0]).catch(() => 0)",
     "img-src": "new Image().src = arguments[0]",
@@ -192,7 +175,7 @@ def test_it_asks_nothing_of_any_network_and_cannot_be_made_to(browser, visiting,
     )
     with socket.create_server(("127.0.0.1", 0)) as server:
         for attempt in ATTEMPTS.values():
-            browser.execute_script(attempt, "http://127.0.0.1:%d/" % server.getsockname()[1])
+            browser.execute_script(attempt, f"http://127.0.0.1:{server.getsockname()[1]}/")
         until(browser, f"refused.length === {len(ATTEMPTS)}")
         assert sorted(ask(browser, "refused")) == sorted(ATTEMPTS)
         server.setblocking(False)
@@ -423,28 +406,6 @@ def test_it_prints(browser, visiting, world):
     paper = printed(browser)
     assert paper.startswith(b"%PDF")
     assert len(re.findall(rb"/Type\s*/Page\b", paper)) >= 2
-
-
-def write_hostile(home, names, folder):
-    """A page on which all that a user can name has these names; surrogates fit into no file."""
-    count = len(names)
-    rng = np.random.default_rng(0)
-    probability = rng.uniform(0.1, 0.9, (EPOCHS, 3 * count))
-    labels = np.arange(3 * count) % count
-    beliefs = between_two(probability, labels, (labels + 1) % count, count)
-    notes = " ".join(names[:8])
-    run = write_beliefs(home / folder, beliefs, labels, class_names=names, notes=notes)
-    write_names(run.path, [safe_text(name) for name in names] * 3, np.arange(3 * count))
-    coreset = select_from("beta", [run], score_runs("dual", [run]), k=count, seed=0)
-    coreset = replace(coreset, card=coreset.card | {"data_name": names[2]})
-    cell = {"keep": "0.5", "accuracy": 0.5, "samples": 20, "seconds": 1.0, "judged_on": "test"}
-    cells = [
-        cell | {"method": name, "whole": not i, "recording_seconds": 1.0, "seed": 0}
-        for i, name in enumerate(names)
-    ]
-    return write_report(
-        home / f"{folder}.html", run, coreset=coreset, samples=[*names] * 3, results=cells
-    )
 
 
 @pytest.fixture(scope="module")

@@ -11,6 +11,7 @@ from dualprune.files import seal
 
 __all__ = ["Cell", "Recording", "cells", "recordings"]
 
+
 @dataclass(frozen=True)
 class Recording:
     """One training that is recorded; several cells, also of other experiments, choose from it."""
@@ -90,52 +91,6 @@ def cells(experiment: Experiment, scale: str) -> Iterator[Cell]:
             yield replace(first, seed=seed)
         for row, pruned in product(experiment.rows_at(scale), setting.pruned or experiment.pruned):
             yield replace(first, row=row, pruned=pruned, seed=seed)
-
-
-def recordings(self) -> list[Recording]:
-        """What must be recorded before: nothing for what needs no model's opinion."""
-        if self.row is not None and (self.row.is_dynamic or self.row.method == "random"):
-            return []
-        model, runs = self.model, 1
-        if self.row is not None:
-            model = self._scaled(self.row.recorded) if self.row.recorded else self.model
-            runs = self.row.found(self.setting, self.pruned).runs
-        return [Recording(self.setting, self.shift, model, self.seed, n) for n in range(runs)]
-
-    def _scaled(self, model: str) -> str:
-        return self.setting.models.get(model, model)
-
-
-def cells(experiment: Experiment, scale: str) -> Iterator[Cell]:
-    """Give every cell of an experiment, seed by seed, so that what is there early is whole."""
-    setting = experiment.setting(scale)
-    model = setting.models.get(experiment.model or "", experiment.model or setting.model)
-    for seed in range(setting.seeds):
-        if experiment.kind == "accuracy":
-            yield Cell(
-                experiment.name,
-                scale,
-                experiment.kind,
-                setting,
-                experiment.shift,
-                model,
-                None,
-                0.0,
-                seed,
-            )
-        for row in experiment.rows_at(scale):
-            for pruned in experiment.pruned:
-                yield Cell(
-                    experiment.name,
-                    scale,
-                    experiment.kind,
-                    setting,
-                    experiment.shift,
-                    model,
-                    row,
-                    pruned,
-                    seed,
-                )
 
 
 def recordings(wanted: list[Cell]) -> list[Recording]:

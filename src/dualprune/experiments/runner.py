@@ -41,9 +41,8 @@ def run(
         for number, done in enumerate(_finished(measured), 1):
             cell = measured[done]
             append(out / "results.jsonl", _line(cell, done.result()))
-            tell(
-                f"{number} of {len(todo)}: {cell.row.name}, {cell.pruned:.0%} pruned, seed {cell.seed}"
-            )
+            told = f"{cell.row.name}, {cell.pruned:.0%} pruned, seed {cell.seed}"
+            tell(f"{number} of {len(todo)}: {told}")
     return list(_lines(experiment, scale, out))
 
 
