@@ -6,7 +6,6 @@ import numpy as np
 
 from dualprune.method import score_runs, select_from
 from dualprune.report.page import write_report
-from dualprune.report.page.pack import safe_text
 from dualprune.run.names import write_names
 
 from .beliefs import between_two, write_beliefs
@@ -30,15 +29,16 @@ HOSTILE = (
 
 
 def write_hostile(home, names, folder):
-    """A page on which all that a user can name has these names; surrogates fit into no file."""
+    """A page on which all that a user can name has these names; a surrogate fits into no file."""
     count = len(names)
     rng = np.random.default_rng(0)
-    probability = rng.uniform(0.1, 0.9, (EPOCHS, 3 * count))
+    probability = rng.uniform(0.1, 0.9, (12, 3 * count))
     labels = np.arange(3 * count) % count
     beliefs = between_two(probability, labels, (labels + 1) % count, count)
     notes = " ".join(names[:8])
     run = write_beliefs(home / folder, beliefs, labels, class_names=names, notes=notes)
-    write_names(run.path, [safe_text(name) for name in names] * 3, np.arange(3 * count))
+    files = [name.encode("utf-8", "replace").decode() for name in names] * 3
+    write_names(run.path, files, np.arange(3 * count))
     coreset = select_from("beta", [run], score_runs("dual", [run]), k=count, seed=0)
     coreset = replace(coreset, card=coreset.card | {"data_name": names[2]})
     cell = {"keep": "0.5", "accuracy": 0.5, "samples": 20, "seconds": 1.0, "judged_on": "test"}

@@ -413,35 +413,33 @@ def hostile(home):
     return write_hostile(home, HOSTILE, "hostile")
 
 
+CARDS = """
+return [...column.id.keys()].map((sample) => {
+  showCard(sample);
+  choose([sample]);
+  const parts = ["#card tr:nth-child(2) bdi", "#card tr:nth-child(3) bdi", "#chosen-tiles p"];
+  return parts.map((part) => document.querySelector(part).textContent);
+});
+"""  # file name, label and text
 ELEMENTS = "[...document.querySelectorAll('*')].map((each) => each.tagName)"
 ATTRIBUTES = "[...document.querySelectorAll('*')].flatMap((each) => each.getAttributeNames())"
 
 
 def test_hostile_names_are_only_text(browser, visiting, home, hostile):
-    alike = tuple(
-        f"{i} {safe_text(name)[:9].translate({60: 45})}" for i, name in enumerate(HOSTILE)
-    )
+    alike = tuple(f"name {i}" for i in range(len(HOSTILE)))
     found = {}
     for names, page in ((alike, write_hostile(home, alike, "harmless")), (HOSTILE, hostile)):
         visiting(page)
         colored_by(browser, "class")
-        for sample, name in enumerate(names):
-            browser.execute_script(f"showCard({sample}); choose([{sample}])")
-            for selector in ("#card tr:nth-child(2) bdi", "#card tr:nth-child(3) bdi", "#card p"):
-                longest = 300 if selector == "#card p" else 120
-                assert text(browser, selector) == safe_text(name, longest)
+        told = [[safe_text(name), safe_text(name), safe_text(name, 300)] for name in names] * 3
+        assert browser.execute_script(CARDS) == told
         for expression in (ELEMENTS, ATTRIBUTES):
             found.setdefault(expression, []).append(Counter(ask(browser, expression)))
         assert ask(browser, "window.hacked === undefined && document.title.endsWith('dualprune')")
     for one, other in found.values():
         assert one == other
     cut = {safe_text(name) for name in HOSTILE}
-    for selector in (
-        "#class option + option",
-        "#legend bdi",
-        "details bdi",
-        "#accuracies + div bdi",
-    ):
+    for selector in ("#class option + option", "#legend bdi", "details bdi", "#accuracies + * bdi"):
         said = "[...document.querySelectorAll(arguments[0])].map((each) => each.textContent)"
         assert set(ask(browser, said, selector)) == cut, selector
     summary = text(browser, ".summary")

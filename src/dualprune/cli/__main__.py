@@ -13,6 +13,7 @@ from dualprune.cli.methods import methods
 from dualprune.cli.prune import prune
 from dualprune.cli.record import record
 from dualprune.cli.report import report
+from dualprune.cli.reproduce import reproduce
 from dualprune.cli.score import app as score
 from dualprune.cli.select import app as select
 from dualprune.cli.train import train
@@ -35,6 +36,7 @@ app.command()(train)
 app.command()(compare)
 app.command()(report)
 app.command()(audit)
+app.command()(reproduce)
 app.command()(methods)
 app.command()(doctor)
 

@@ -66,10 +66,9 @@ class Cell:
         """What must be recorded before: nothing for what needs no model's opinion."""
         if self.row.is_dynamic or self.row.method == "random":
             return []
-        model = self.row.recorded or self.model
+        model = self.setting.stand_in(self.row.recorded) if self.row.recorded else self.model
         runs = 1 if self.row.is_whole else self.row.found(self.setting, self.pruned).runs
-        scaled = self.setting.models.get(model, model)
-        return [Recording(self.setting, self.shift, scaled, self.seed, n) for n in range(runs)]
+        return [Recording(self.setting, self.shift, model, self.seed, n) for n in range(runs)]
 
 
 def cells(experiment: Experiment, scale: str) -> Iterator[Cell]:
@@ -81,12 +80,14 @@ def cells(experiment: Experiment, scale: str) -> Iterator[Cell]:
         kind=experiment.kind,
         setting=setting,
         shift=experiment.shift,
-        model=experiment.model or setting.model,
+        model=setting.stand_in(experiment.model),
         row=WHOLE,
         pruned=0.0,
         seed=0,
     )
-    for seed in range(setting.seeds):
+    if experiment.kind == "theory":
+        return
+    for seed in range(1 if experiment.kind == "picture" else setting.seeds):
         if experiment.kind == "accuracy":
             yield replace(first, seed=seed)
         for row, pruned in product(experiment.rows_at(scale), setting.pruned or experiment.pruned):

@@ -44,11 +44,14 @@ class Setting:
         """The recipe with this setting's changes."""
         return replace(recipes()[self.recipe], **self.train)
 
-    def setup(self, shifted: "Shifted", model: str | None, changes: dict[str, Any]) -> Setup:
-        """Give what trainings of a model on these images share; None is this setting's model."""
-        model = self.model if model is None else self.models.get(model, model)
+    def setup(self, shifted: "Shifted", model: str, changes: dict[str, Any]) -> Setup:
+        """Give what trainings of a model on these images share."""
         recipe = replace(self.trained, **changes)
         return Setup.of(shifted.images, shifted.test, name=self.data, recipe=recipe, model=model)
+
+    def stand_in(self, model: str | None) -> str:
+        """Give what is trained here where the paper trains this model; None is the usual one."""
+        return self.model if model is None else self.models.get(model, model)
 
     def images(self, shift: dict[str, float], seed: int) -> "Shifted":
         """Load the images and do to them what an experiment asks for."""

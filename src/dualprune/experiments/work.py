@@ -18,14 +18,14 @@ from dualprune.coreset import Coreset, digest
 from dualprune.dynamic import IES, InfoBatch, RandomEveryEpoch
 from dualprune.experiments.cells import Cell, Recording
 from dualprune.experiments.experiment import find_experiment
-from dualprune.experiments.setting import Setting, Shifted, settings
+from dualprune.experiments.setting import Shifted, settings
 from dualprune.files import read_json, seal
 from dualprune.record.signals import DEFAULT
 from dualprune.run import Run
 from dualprune.select import budget, random
 from dualprune.train import Dynamic, record, seconds_recorded, train
 
-__all__ = ["make_recording", "measure", "one_thread", "run_of"]
+__all__ = ["chosen", "images_of", "make_recording", "measure", "one_thread", "run_of"]
 
 _APART = 1000  # between the seeds of recordings that are averaged
 _QUANTILES = 101
@@ -47,7 +47,7 @@ def make_recording(wanted: Recording, home: Path) -> None:
     shutil.rmtree(folder, ignore_errors=True)
     setting = wanted.setting
     record(
-        setting.setup(_images(setting, wanted.shift, wanted.seed), wanted.model, {}),
+        setting.setup(images_of(wanted), wanted.model, {}),
         folder,
         epochs=setting.record,
         seed=wanted.seed + _APART * wanted.number,
@@ -69,8 +69,8 @@ def measure(cell: Cell, home: Path) -> dict[str, Any]:
         return _whole(cell, home)
     if cell.row.is_dynamic:
         return _trained(cell, home, None)
-    coreset = _coreset(cell, home)
-    wrong = _images(cell.setting, cell.shift, cell.seed).wrong
+    coreset = chosen(cell, home)
+    wrong = images_of(cell).wrong
     values: dict[str, Any] = {"kept": len(coreset), "ids_sha256": digest(coreset.ids)}
     if wrong:
         values["removed"] = {name: _removed(coreset.ids, ids) for name, ids in wrong.items()}
@@ -88,14 +88,15 @@ def _kept_images(setting: str, shift: tuple[tuple[str, float], ...], seed: int) 
     return settings()[setting].images(dict(shift), seed)
 
 
-def _images(setting: Setting, shift: dict[str, float], seed: int) -> Shifted:
-    return _kept_images(setting.name, tuple(shift.items()), seed)
+def images_of(wanted: Cell | Recording) -> Shifted:
+    """Give the images that this is about; the last ones stay in memory."""
+    return _kept_images(wanted.setting.name, tuple(wanted.shift.items()), wanted.seed)
 
 
-def _coreset(cell: Cell, home: Path) -> Coreset:
+def chosen(cell: Cell, home: Path) -> Coreset:
     """Choose; what random keeps needs no recording."""
     setting = cell.setting
-    images = _images(setting, cell.shift, cell.seed).images
+    images = images_of(cell).images
     k = budget(len(images), prune=repr(cell.pruned))
     if not cell.recordings:
         ids = random(images.labels, k=k, seed=cell.seed)
@@ -117,7 +118,7 @@ def _whole(cell: Cell, home: Path) -> dict[str, Any]:
     if cell.setting.record < cell.setting.trained.epochs:
         return _trained(cell, home, None)
     history = read_json(_folder(wanted, home) / "checkpoint/state.json")["history"]
-    accuracies = [epoch["accuracy"] for epoch in history]
+    accuracies = [epoch["accuracy"] for epoch in history if epoch["accuracy"] is not None]
     return {
         "accuracy": accuracies[-1],
         "best_accuracy": max(accuracies),
@@ -132,7 +133,7 @@ def _trained(cell: Cell, home: Path, coreset: Coreset | None) -> dict[str, Any]:
     setting, row = cell.setting, cell.row
     changes = dict(row.train)
     length = {name: changes.pop(name) for name in ("iterations", "epochs") if name in changes}
-    setup = setting.setup(_images(setting, cell.shift, cell.seed), cell.model, changes)
+    setup = setting.setup(images_of(cell), cell.model, changes)
     ids = None if coreset is None else coreset.ids
     told = setup.settings(
         seed=cell.seed,
@@ -190,8 +191,8 @@ def _chooser(cell: Cell) -> Callable[[int, int], Dynamic]:
 def _agreement(cell: Cell, coreset: Coreset, home: Path) -> dict[str, Any]:
     """Compare with the other rows of the same seed, and with the same row of other seeds."""
     rows = find_experiment(cell.experiment).rows_at(cell.scale)
-    others = {row.name: _coreset(replace(cell, row=row), home) for row in rows}
-    again = [_coreset(replace(cell, seed=s), home) for s in range(cell.setting.seeds)]
+    others = {row.name: chosen(replace(cell, row=row), home) for row in rows}
+    again = [chosen(replace(cell, seed=s), home) for s in range(cell.setting.seeds)]
     found: dict[str, Any] = {
         "overlap": {name: overlap(coreset.ids, other.ids) for name, other in others.items()},
         "overlap_of_seeds": [overlap(coreset.ids, other.ids) for other in again],

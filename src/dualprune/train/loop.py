@@ -110,7 +110,7 @@ def fit(
                 recording.end_epoch()
             after(epoch)
             seconds = time.perf_counter() - started
-            right = None if test is None else accuracy(model, test)
+            right = _judged(model, test, plan, epoch)
             passes = {"forward": done.forward + clean * len(data), "backward": len(done.ids)}
             history.append(Progress(epoch, plan.epochs, done.loss, right, seconds, **passes))
             memory = {} if plan.dynamic is None else plan.dynamic.state()
@@ -118,6 +118,11 @@ def fit(
             if is_first():
                 tell(history[-1])
     return Fit(history, uses)
+
+
+def _judged(model: nn.Module, test: Batches | None, plan: Plan, epoch: int) -> float | None:
+    due = epoch == plan.epochs or epoch % plan.recipe.judge_every == 0
+    return accuracy(model, test) if due and test is not None else None
 
 
 @contextmanager

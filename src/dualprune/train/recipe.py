@@ -14,6 +14,7 @@ class Recipe:
 
     `iterations` replaces `epochs` when training on a coreset. `crop` is the padding of random crops
     as a share of the image. `published` says for what data the setting was published, if it was.
+    The model is judged after every `judge_every` epochs and after the last.
     """
 
     name: str
@@ -31,6 +32,7 @@ class Recipe:
     flip: bool
     c_d: float
     lr_end: float = 0.0
+    judge_every: int = 1
     iterations: int | None = None
     batch_at: dict[str, int] = field(default_factory=dict)
 

@@ -1,0 +1,97 @@
+"""`dualprune reproduce`: the paper's tables and figures, run again."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+from rich.console import Console
+from rich.table import Table as RichTable
+from rich.text import Text
+
+from dualprune.cli.progress import duration
+from dualprune.files import make_folders, write
+
+if TYPE_CHECKING:
+    from dualprune.experiments.experiment import Experiment
+    from dualprune.experiments.table import Table
+
+__all__ = ["reproduce"]
+
+
+def reproduce(
+    name: Annotated[str | None, typer.Argument(help="Which; without it, all are listed.")] = None,
+    *,
+    scale: Annotated[
+        Literal["paper", "cpu", "smoke"],
+        typer.Option(help="The paper's protocol, one for two cores, or one of seconds."),
+    ] = "cpu",
+    out: Annotated[Path, typer.Option(help="Folder to write; run again with it to go on.")] = Path(
+        "reproduced"
+    ),
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say how much there is to do, and how long.")
+    ] = False,
+    processes: Annotated[
+        int | None, typer.Option(min=1, help="How many trainings at a time; default all cores.")
+    ] = None,
+) -> None:
+    """Run an experiment of the paper and show our numbers beside the printed ones.
+
+    Killed and started again, it goes on where it was; what is finished is not done again.
+    """
+    from dualprune.experiments.experiment import experiments, find_experiment  # noqa: PLC0415
+
+    if name is None:
+        Console().print(_listed(list(experiments().values())))
+        return
+    experiment = find_experiment(name)
+    if dry_run:
+        _say_cost(experiment, scale, out)
+        return
+    _reproduce(experiment, scale, out, processes)
+
+
+def _listed(found: "list[Experiment]") -> RichTable:
+    table = RichTable("name", "what", "in the paper", "scales", box=None)
+    for each in found:
+        table.add_row(each.name, each.title, each.source, " ".join(each.scales))
+    return table
+
+
+def _say_cost(experiment: "Experiment", scale: str, out: Path) -> None:
+    from dualprune.experiments.cost import estimate  # noqa: PLC0415 - loads torch
+    from dualprune.experiments.runner import missing  # noqa: PLC0415
+
+    cost = estimate(missing(experiment, scale, out))
+    typer.echo(
+        f"{cost.recordings} recordings and {cost.trainings} trainings are to be done, about "
+        f"{duration(cost.seconds)} in {cost.processes} processes"
+    )
+
+
+def _reproduce(experiment: "Experiment", scale: str, out: Path, processes: int | None) -> None:
+    from dualprune.experiments.drawing import draw  # noqa: PLC0415
+    from dualprune.experiments.runner import run  # noqa: PLC0415 - loads torch
+    from dualprune.experiments.table import as_latex, as_markdown, tabulate  # noqa: PLC0415
+
+    def tell(line: str) -> None:
+        typer.echo(line, err=True)
+
+    lines = run(experiment, scale, out, processes=processes, tell=tell)
+    folder = out / f"{experiment.name}-{scale}"
+    make_folders(folder)
+    if lines and experiment.kind != "picture":
+        table = tabulate(experiment, scale, lines)
+        Console().print(_shown(table))
+        write(folder / "table.md", as_markdown(table).encode())
+        write(folder / "table.tex", as_latex(table).encode())
+    for path in draw(experiment, scale, lines, folder, out / "work"):
+        typer.echo(path)
+    typer.echo(folder)
+
+
+def _shown(table: "Table") -> RichTable:
+    shown = RichTable(*table.header, title=table.title, caption="\n".join(table.notes))
+    for name, row in table.rows.items():
+        shown.add_row(Text(name), *map(str, row))
+    return shown

@@ -1,0 +1,90 @@
+"""The figures of an experiment, from its lines or from what was recorded."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from dualprune.arrays import Array
+from dualprune.experiments.cells import cells
+from dualprune.experiments.experiment import WHOLE, Experiment
+from dualprune.experiments.pictures import PICTURES
+from dualprune.experiments.results import Line
+from dualprune.experiments.theory_figures import draw_theory
+from dualprune.report.figures import (
+    accuracy_by_time,
+    accuracy_curves,
+    figure,
+    rank_correlation_bars,
+    removed_curves,
+    save,
+    time_bars,
+)
+
+__all__ = ["draw"]
+
+
+def draw(
+    experiment: Experiment, scale: str, lines: Sequence[Line], folder: Path, home: Path
+) -> list[Path]:
+    """Draw whatever belongs to this kind of experiment; gives the PNG files."""
+    if experiment.kind == "theory":
+        return draw_theory(folder)
+    if experiment.kind == "picture":
+        todo = list(cells(experiment, scale))
+        return PICTURES[str(experiment.draw)](todo, folder, home)
+    if experiment.kind == "removed":
+        return _removed(experiment, lines, folder)
+    return _accuracy(lines, folder) if experiment.kind == "accuracy" else _agreement(lines, folder)
+
+
+def _accuracy(lines: Sequence[Line], folder: Path) -> list[Path]:
+    whole = [line.values for line in lines if line.row == WHOLE.name]
+    others = [line for line in lines if line.row != WHOLE.name]
+    shares = np.array(sorted({line.pruned for line in others}))
+    full = float(np.mean([values["accuracy"] for values in whole]))
+    seconds = float(np.mean([values["training_seconds"] for values in whole]))
+    accuracy = _by_row(others, lambda line: line.values["accuracy"])
+    training = _by_row(others, lambda line: line.values["training_seconds"])
+    recording = _by_row(others, lambda line: line.values["recording_seconds"])
+    total = {row: (training[row] + recording[row]) / seconds for row in training}
+    curves, timed, bars = figure(7, 4.5), figure(7, 5.5), figure(7, 1 + 0.35 * len(training))
+    accuracy_curves(curves.add_subplot(), shares, accuracy, full=full)
+    accuracy_by_time(timed.add_subplot(), shares, accuracy, total, full=full)
+    flat = [{row: np.nanmean(each[row], axis=0) for row in each} for each in (recording, training)]
+    time_bars(bars.add_subplot(), *flat, full=seconds)
+    drawn = {"accuracy": curves, "accuracy-by-time": timed, "time": bars}
+    return [save(each, folder / name)[0] for name, each in drawn.items()]
+
+
+def _removed(experiment: Experiment, lines: Sequence[Line], folder: Path) -> list[Path]:
+    (what, share), *_ = experiment.shift.items()
+    shares = np.array(sorted({line.pruned for line in lines}))
+    curves = figure(7, 4.5)
+    told = {"labels": "wrong labels", "images": "corrupted images"}[what]
+    removed = _by_row(lines, lambda line: line.values["removed"][what])
+    removed_curves(curves.add_subplot(), shares, removed, wrong=share, what=told)
+    return [save(curves, folder / "removed")[0]]
+
+
+def _agreement(lines: Sequence[Line], folder: Path) -> list[Path]:
+    pairs: dict[str, list[float]] = {}
+    for line in lines:
+        correlations = line.values.get("rank_correlation", [])
+        pairs.setdefault(line.row, []).extend(correlations[line.seed + 1 :])
+    known = {row: np.array(values) for row, values in pairs.items() if values}
+    if not known:
+        return []
+    bars = figure(7, 1 + 0.35 * len(known))
+    rank_correlation_bars(bars.add_subplot(), known)
+    return [save(bars, folder / "rank-correlation")[0]]
+
+
+def _by_row(lines: Sequence[Line], value: Callable[[Line], float]) -> dict[str, Array]:
+    """Give arrays of shape (shares, seeds), NaN where there is no line yet."""
+    shares = sorted({line.pruned for line in lines})
+    seeds = sorted({line.seed for line in lines})
+    rows = {line.row: np.full((len(shares), len(seeds)), np.nan) for line in lines}
+    for line in lines:
+        rows[line.row][shares.index(line.pruned), seeds.index(line.seed)] = value(line)
+    return rows
