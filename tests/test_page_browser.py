@@ -259,11 +259,11 @@ def check_card(browser, world, sample):
 
 def test_a_lasso_lists_what_is_inside(browser, visiting, world):
     visiting(world.page)
-    outline = [(0.005, 0.05), (0.045, 0.05), (0.045, 0.15), (0.025, 0.15), (0.025, 0.58)]
-    lasso(browser, [*outline, (0.005, 0.58), (0.005, 0.06)])  # an L, which is not convex
+    outline = [(0.015, 0.05), (0.045, 0.05), (0.045, 0.15), (0.025, 0.15), (0.025, 0.58)]
+    lasso(browser, [*outline, (0.015, 0.58), (0.015, 0.06)])  # an L, which is not convex
     until(browser, "!document.getElementById('chosen').hidden")
     x, y = world.x, world.y
-    foot, leg = (x > 0.005) & (x < 0.045) & (y < 0.15), (x > 0.005) & (x < 0.025) & (y < 0.58)
+    foot, leg = (x > 0.015) & (x < 0.045) & (y < 0.15), (x > 0.015) & (x < 0.025) & (y < 0.58)
     inside = np.flatnonzero(foot | leg)
     told, ids, tiles = chosen(browser)
     assert ids == inside.tolist()

@@ -71,13 +71,14 @@ def _say_cost(experiment: "Experiment", scale: str, out: Path) -> None:
 
 def _reproduce(experiment: "Experiment", scale: str, out: Path, processes: int | None) -> None:
     from dualprune.experiments.drawing import draw  # noqa: PLC0415
-    from dualprune.experiments.runner import run  # noqa: PLC0415 - loads torch
+    from dualprune.experiments.runner import processes_of_one_thread, run  # noqa: PLC0415 - loads torch
     from dualprune.experiments.table import as_latex, as_markdown, tabulate  # noqa: PLC0415
 
     def tell(line: str) -> None:
         typer.echo(line, err=True)
 
-    lines = run(experiment, scale, out, processes=processes, tell=tell)
+    with processes_of_one_thread(processes) as pool:
+        lines = run(experiment, scale, out, pool=pool, tell=tell)
     folder = out / f"{experiment.name}-{scale}"
     make_folders(folder)
     if lines and experiment.kind != "picture":

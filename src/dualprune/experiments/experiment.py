@@ -1,26 +1,38 @@
 """Experiment: a table or a figure of the paper, as a TOML file says it."""
 
 import tomllib
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from functools import cache
 from importlib import resources
 from typing import Any
 
 from dualprune.arrays import knobs
 from dualprune.dynamic import DYNAMIC
 from dualprune.errors import InputError
+from dualprune.experiments.checked import KINDS, SCALES, check, check_fields
 from dualprune.experiments.setting import Setting, settings
-from dualprune.named import Method, find_method
+from dualprune.named import Method, _at, find_method
 from dualprune.score import SCORES
 
-__all__ = ["KINDS", "SCALES", "WHOLE", "Experiment", "Row", "experiments", "find_experiment"]
-
-SCALES = ("paper", "cpu", "smoke")
-KINDS = ("accuracy", "removed", "agreement", "picture", "theory")
+__all__ = [
+    "KINDS",
+    "SCALES",
+    "WHOLE",
+    "Experiment",
+    "Row",
+    "experiments",
+    "find_experiment",
+    "read",
+]
 
 
 @dataclass(frozen=True)
 class Row:
     """A line of a table.
+
+    A value in `score`, `select`, `dynamic` or `train` that depends on the share pruned is a table
+    from that share, as in `methods.toml`; in between, the nearest smaller one counts.
 
     Parameters
     ----------
@@ -30,6 +42,8 @@ class Row:
         From which epochs: a name from the setting, or a number.
     score, select, dynamic
         Knobs that differ from the method's own.
+    runs
+        How many recordings are averaged, if not as many as the method says.
     recorded
         The model whose training is recorded, if not the one that is trained.
     train
@@ -42,6 +56,7 @@ class Row:
     score: dict[str, Any] = field(default_factory=dict)
     select: dict[str, Any] = field(default_factory=dict)
     dynamic: dict[str, Any] = field(default_factory=dict)
+    runs: int | None = None
     recorded: str | None = None
     train: dict[str, Any] = field(default_factory=dict)
 
@@ -54,18 +69,38 @@ class Row:
         """Whether it is the training on everything that others are compared with."""
         return self == WHOLE
 
+    def at(self, pruned: float) -> "Row":
+        """Give the row with what holds for this share pruned.
+
+        >>> row = Row("IES", "ies", dynamic={"threshold": {"0.0": 1e-3, "0.7": 1e-2}})
+        >>> row.at(0.5).dynamic, row.at(0.9).dynamic
+        ({'threshold': 0.001}, {'threshold': 0.01})
+        """
+
+        def held(given: Mapping[str, Any]) -> dict[str, Any]:
+            return {name: _at(value, pruned) for name, value in given.items()}
+
+        return replace(
+            self,
+            score=held(self.score),
+            select=held(self.select),
+            dynamic=held(self.dynamic),
+            train=held(self.train),
+        )
+
     def found(self, setting: Setting, pruned: float) -> Method:
         """Give the method with this row's knobs, and its epochs in this setting."""
-        method = find_method(self.method, pruned)
-        score = {**method.score_knobs, **self.score}
+        method, own = find_method(self.method, pruned), self.at(pruned)
+        score = dict(method.score_knobs)
         if setting.window and method.score and "window" in knobs(SCORES[method.score]):
             score["window"] = setting.window
         epochs = self.epochs if isinstance(self.epochs, int) else setting.epochs[self.epochs]
         return replace(
             method,
-            score_knobs=score,
-            select_knobs={**method.select_knobs, **self.select},
+            score_knobs=score | own.score,
+            select_knobs={**method.select_knobs, **own.select},
             epochs=min(method.epochs or epochs, setting.record),
+            runs=self.runs or method.runs,
         )
 
 
@@ -76,17 +111,21 @@ WHOLE = Row("everything", "")
 class Experiment:
     """What is varied, what the paper printed, and what stands in at each scale.
 
-    `printed` holds the paper's accuracies in percent: a number per share pruned for each row, and
-    one for `everything`; `deviations` likewise. `doubts` says of rows why not to trust them.
+    `source` names the labels of the paper's tables and figures, or of a section where a number is
+    only in the text; a table without a label is named by words of its caption. `printed` holds the
+    paper's accuracies in percent: a number per share pruned for each row, nan where it printed
+    none, and one number for `everything`; `deviations` likewise. Of an agreement, it holds the
+    shares that two rows have in common, named ``"one & other"``. `doubts` says of rows, or of
+    `everything`, why not to trust them.
     """
 
     name: str
     title: str
     source: str
     kind: str
-    pruned: list[float]
-    rows: list[Row]
     scales: dict[str, str]
+    pruned: list[float] = field(default_factory=list)
+    rows: list[Row] = field(default_factory=list)
     model: str | None = None
     shift: dict[str, float] = field(default_factory=dict)
     draw: str | None = None
@@ -107,11 +146,12 @@ class Experiment:
     _changed: dict[tuple[str, str], Row] = field(default_factory=dict, repr=False)
 
 
+@cache
 def experiments() -> dict[str, Experiment]:
     """All experiments, in the order of the paper."""
     folder = resources.files("dualprune.experiments") / "tables"
-    files = sorted((file for file in folder.iterdir()), key=lambda file: file.name)
-    found = [_read(file.name, file.read_text("utf-8")) for file in files]
+    files = sorted(folder.iterdir(), key=lambda file: file.name)
+    found = [read(file.name, file.read_text("utf-8")) for file in files]
     return {each.name: each for each in found}
 
 
@@ -123,21 +163,28 @@ def find_experiment(name: str) -> Experiment:
     return known[name]
 
 
-def _read(file: str, text: str) -> Experiment:
+def read(file: str, text: str) -> Experiment:
+    """Read what a file of this name says, or say what is wrong with it."""
     content = tomllib.loads(text)
-    rows = {name: _row(name, row) for name, row in content.pop("rows", {}).items()}
+    given = {name: _fields(row) for name, row in content.pop("rows", {}).items()}
+    at = content.pop("rows_at", {})
+    check_fields(file, content, given, at, _names(Experiment), _names(Row))
+    rows = {name: Row(name=name, **row) for name, row in given.items()}
     changed = {
         (scale, name): replace(rows[name], **_fields(row))
-        for scale, changes in content.pop("rows_at", {}).items()
+        for scale, changes in at.items()
         for name, row in changes.items()
     }
     name = file.removesuffix(".toml").partition("-")[2]  # the number gives the order
-    return Experiment(name=name, rows=list(rows.values()), _changed=changed, **content)
-
-
-def _row(name: str, row: str | dict[str, Any]) -> Row:
-    return Row(name=name, **_fields(row))
+    found = Experiment(name=name, rows=list(rows.values()), _changed=changed, **content)
+    check(file, found, settings())
+    return found
 
 
 def _fields(row: str | dict[str, Any]) -> dict[str, Any]:
     return {"method": row} if isinstance(row, str) else row
+
+
+def _names(of: type[Experiment] | type[Row]) -> list[str]:
+    """Give the fields that a file may set; its own name, rows and changes are told otherwise."""
+    return [each.name for each in fields(of) if each.name not in ("name", "rows", "_changed")]

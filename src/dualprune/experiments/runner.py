@@ -3,7 +3,8 @@
 import multiprocessing
 import os
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, as_completed
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -12,38 +13,39 @@ from dualprune.experiments.experiment import Experiment
 from dualprune.experiments.results import Line, append, code_digest, read
 from dualprune.experiments.work import make_recording, measure, one_thread
 
-__all__ = ["missing", "run"]
+__all__ = ["missing", "processes_of_one_thread", "run"]
 
 T = TypeVar("T")
 
 
+@contextmanager
+def processes_of_one_thread(count: int | None) -> Iterator[Executor]:
+    """Give as many processes as asked for, or as there are cores."""
+    context = multiprocessing.get_context("spawn")  # torch does not survive a fork
+    workers = count or os.cpu_count() or 1
+    with ProcessPoolExecutor(workers, mp_context=context, initializer=one_thread) as pool:
+        yield pool
+
+
 def run(
-    experiment: Experiment,
-    scale: str,
-    out: Path,
-    *,
-    processes: int | None = None,
-    tell: Callable[[str], None] = print,
+    experiment: Experiment, scale: str, out: Path, *, pool: Executor, tell: Callable[[str], None]
 ) -> list[Line]:
     """Do what is missing and give all lines; killed and started again, it goes on.
 
     Recordings and trainings are kept in ``out/work``, where other experiments find them too.
     """
     todo, home = missing(experiment, scale, out), out / "work"
-    workers = processes or os.cpu_count() or 1
-    context = multiprocessing.get_context("spawn")  # torch does not survive a fork
-    with ProcessPoolExecutor(workers, mp_context=context, initializer=one_thread) as pool:
-        recorded = recordings(todo)
-        made = {pool.submit(make_recording, each, home): each for each in recorded}
-        for number, _ in enumerate(_finished(made), 1):
-            tell(f"recording {number} of {len(made)}")
-        measured = {pool.submit(measure, cell, home): cell for cell in todo}
-        for number, done in enumerate(_finished(measured), 1):
-            cell = measured[done]
-            append(out / "results.jsonl", _line(cell, done.result()))
-            told = f"{cell.row.name}, {cell.pruned:.0%} pruned, seed {cell.seed}"
-            tell(f"{number} of {len(todo)}: {told}")
-    return list(_lines(experiment, scale, out))
+    made = [pool.submit(make_recording, each, home) for each in recordings(todo)]
+    for number, _ in enumerate(_finished(made), 1):
+        tell(f"recording {number} of {len(made)}")
+    measured = {pool.submit(measure, cell, home): cell for cell in todo}
+    for number, done in enumerate(_finished(measured), 1):
+        cell = measured[done]
+        append(out / "results.jsonl", _line(cell, done.result()))
+        told = f"{cell.row.name}, {cell.pruned:.0%} pruned, seed {cell.seed}"
+        tell(f"{number} of {len(todo)}: {told}")
+    wanted = {cell.key for cell in cells(experiment, scale)}
+    return [line for line in read(out / "results.jsonl") if line.cell in wanted]
 
 
 def missing(experiment: Experiment, scale: str, out: Path) -> list[Cell]:
@@ -53,11 +55,6 @@ def missing(experiment: Experiment, scale: str, out: Path) -> list[Cell]:
         line.cell for line in read(out / "results.jsonl", now=((c.key, c.settings) for c in wanted))
     }
     return [cell for cell in wanted if cell.key not in done]
-
-
-def _lines(experiment: Experiment, scale: str, out: Path) -> Iterator[Line]:
-    wanted = {cell.key for cell in cells(experiment, scale)}
-    return (line for line in read(out / "results.jsonl") if line.cell in wanted)
 
 
 def _finished(futures: Iterable[Future[T]]) -> Iterator[Future[T]]:

@@ -1,0 +1,212 @@
+"""Experiments: every cell once, whatever happens on the way; nothing mixed; tables by hand."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from dualprune.errors import DamagedError, InputError
+from dualprune.experiments import results
+from dualprune.experiments.cells import cells, recordings
+from dualprune.experiments.drawing import draw
+from dualprune.experiments.experiment import WHOLE, experiments, find_experiment
+from dualprune.experiments.results import Line, append, read
+from dualprune.experiments.runner import missing, run
+from dualprune.experiments.setting import settings
+from dualprune.experiments.table import as_latex, as_markdown, tabulate
+
+SMALL = "cifar10"
+TIMES = ("training_seconds", "recording_seconds")
+
+
+def run_here(experiment, out, scale="smoke"):
+    with ThreadPoolExecutor(1) as pool:
+        return run(experiment, scale, out, pool=pool, tell=str)
+
+
+@pytest.fixture(scope="module")
+def out(tmp_path_factory):
+    return tmp_path_factory.mktemp("experiments")
+
+
+def numbers(lines):
+    """What was measured, without the clock."""
+    return {
+        line.cell: {name: value for name, value in line.values.items() if name not in TIMES}
+        for line in lines
+    }
+
+
+@pytest.mark.parametrize("name", experiments())
+def test_every_experiment_runs_and_is_drawn(name, out):
+    experiment = find_experiment(name)
+    lines = run_here(experiment, out)
+    wanted = list(cells(experiment, "smoke"))
+    assert {line.cell for line in lines} == {cell.key for cell in wanted}
+    assert missing(experiment, "smoke", out) == []
+    if lines and experiment.kind != "picture":
+        table = tabulate(experiment, "smoke", lines)
+        assert all(entry.ours for row in table.rows.values() for entry in row)
+        for name_ in table.rows:
+            assert name_ in as_markdown(table)
+    folder = out / name
+    folder.mkdir()
+    drawn = draw(experiment, "smoke", lines, folder, out / "work")
+    assert drawn
+    for path in drawn:
+        assert path.read_bytes().startswith(b"\x89PNG")
+        assert path.with_suffix(".svg").stat().st_size > 0
+
+
+def reproduce(out, *words):
+    command = [sys.executable, "-m", "dualprune", "reproduce", SMALL, "--scale", "smoke"]
+    return subprocess.Popen(
+        [*command, "--out", str(out), *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def kill_all_of(process):
+    os.killpg(process.pid, signal.SIGKILL)
+    process.communicate()
+
+
+def test_killed_while_recording_and_while_training_it_ends_with_the_same_numbers(tmp_path, out):
+    for sign in ("recording 1 of", "2 of"):
+        with reproduce(tmp_path, "--processes", "1") as process:
+            for line in process.stderr:
+                if line.startswith(sign):
+                    break
+            else:
+                pytest.fail(f"it ended without {sign!r}")
+            kill_all_of(process)
+    with reproduce(tmp_path, "--processes", "2") as process:
+        printed, said = process.communicate()
+    assert process.returncode == 0, said
+    assert "DUAL+beta" in printed
+    found = read(tmp_path / "results.jsonl")
+    cells_ = [line.cell for line in found]
+    assert len(cells_) == len(set(cells_))
+    assert numbers(found) == numbers(run_here(find_experiment(SMALL), out))
+
+
+def test_one_recording_serves_every_row():
+    wanted = list(cells(find_experiment("cifar10"), "smoke"))
+    assert len(recordings(wanted)) == settings()["smoke"].seeds
+    assert len({cell.key for cell in wanted}) == len(wanted)
+
+
+def line(**changes):
+    one = Line("e", "smoke", "Random", 0.5, 0, {"accuracy": 0.5}, "settings", "code")
+    return replace(one, **changes)
+
+
+def test_a_line_that_was_being_written_is_done_again(tmp_path):
+    path = tmp_path / "results.jsonl"
+    append(path, line())
+    whole = path.read_bytes()
+    for cut in range(1, len(whole)):
+        path.write_bytes(whole + whole[:cut])
+        assert read(path) == [line()]
+    append(path, line(seed=1))
+    assert read(path) == [line(), line(seed=1)]
+
+
+def test_a_damaged_line_is_an_error(tmp_path):
+    path = tmp_path / "results.jsonl"
+    append(path, line())
+    path.write_bytes(path.read_bytes().replace(b"{", b"[", 1))
+    with pytest.raises(DamagedError, match="line 1"):
+        read(path)
+
+
+@pytest.mark.parametrize("what", ["code", "settings"])
+def test_results_of_other_code_or_settings_are_not_mixed(tmp_path, what):
+    experiment = find_experiment(SMALL)
+    first = next(cells(experiment, "smoke"))
+    same = Line(*first.key, {"accuracy": 1.0}, first.settings, results.code_digest())
+    append(tmp_path / "results.jsonl", replace(same, **{what: "other"}))
+    with pytest.raises(InputError, match=f"other {what} made"):
+        missing(experiment, "smoke", tmp_path)
+
+
+def test_lines_of_other_experiments_are_left_alone(tmp_path):
+    append(tmp_path / "results.jsonl", line())
+    assert len(missing(find_experiment(SMALL), "smoke", tmp_path)) == len(
+        list(cells(find_experiment(SMALL), "smoke"))
+    )
+
+
+def test_comments_and_docstrings_do_not_change_the_code():
+    tree = results.ast.parse('def f():\n    """Say."""\n    return 1  # why\n')
+    other = results.ast.parse("def f():\n    return 1\n")
+    dumped = [results.ast.dump(results._without_docstrings(each)) for each in (tree, other)]
+    assert dumped[0] == dumped[1]
+
+
+def table_lines(experiment):
+    shares = settings()["smoke"].pruned
+    for row in [WHOLE, *experiment.rows_at("smoke")]:
+        for share in [0.0] if row.is_whole else shares:
+            for seed in (0, 1):
+                values = {"accuracy": 0.5 + share / 4 + seed / 100}
+                yield Line(experiment.name, "smoke", row.name, share, seed, values, "", "")
+
+
+def test_a_table_shows_mean_deviation_and_what_the_paper_printed():
+    experiment = find_experiment("cifar10")
+    table = tabulate(experiment, "smoke", list(table_lines(experiment)))
+    assert str(table.rows["everything"][0]) == "50.5 ± 0.7 (95.3)"
+    assert [str(entry) for entry in table.rows["DUAL+beta"]] == [
+        "63.0 ± 0.7 (95.2)",
+        "73.0 ± 0.7 (87.1)",
+    ]
+    assert "| DUAL+beta | 63.0 ± 0.7 (95.2) | 73.0 ± 0.7 (87.1) |" in as_markdown(table)
+    assert r"DUAL{+}beta & 63.0 $\pm$ 0.7 (95.2) & 73.0 $\pm$ 0.7 (87.1) \\" in as_latex(table)
+    assert any(note.startswith("AUM: ") for note in table.notes)
+
+
+def test_shifts_are_what_they_say_and_the_truth_is_known():
+    smoke = settings()["smoke"]
+    clean, noisy = smoke.images({}, 0), smoke.images({"labels": 0.2}, 0)
+    changed = np.flatnonzero(clean.images.labels != noisy.images.labels)
+    assert changed.tolist() == noisy.wrong["labels"].tolist()
+    assert len(changed) == 40
+    corrupted = smoke.images({"images": 0.2}, 0)
+    differ = (clean.images.pixels != corrupted.images.pixels).any(axis=(1, 2, 3))
+    assert np.flatnonzero(differ).tolist() == corrupted.wrong["images"].tolist()
+    tail = smoke.images({"tail": 10}, 0).images
+    sizes = np.bincount(tail.labels)
+    assert sizes[0] == max(sizes)
+    assert sizes[-1] == int(sizes[0] / 10)
+
+
+def test_the_list_names_every_experiment():
+    command = [sys.executable, "-m", "dualprune", "reproduce"]
+    told = subprocess.run(
+        command, capture_output=True, text=True, check=True, env={"COLUMNS": "200"}
+    ).stdout
+    assert all(name in told for name in experiments())
+
+
+def test_a_dry_run_counts_what_is_missing(tmp_path):
+    with reproduce(tmp_path, "--dry-run") as process:
+        printed, said = process.communicate()
+    assert process.returncode == 0, said
+    assert printed.startswith("2 recordings and 12 trainings are to be done"), printed
+    assert not [*tmp_path.iterdir()]
+
+
+def test_results_are_json_lines(tmp_path):
+    append(tmp_path / "results.jsonl", line())
+    (text,) = (tmp_path / "results.jsonl").read_text().splitlines()
+    assert json.loads(text)["values"] == {"accuracy": 0.5}
