@@ -120,7 +120,9 @@ def test_no_number_of_any_table_of_the_paper_is_left_out(source, paper):
     assert [number for number in numbers if id(number) not in repeated] == []
     assert len(numbers) == 1207
     assert sum(number.deviation is not None for number in numbers) == 1076
-    assert sum(len(list(entries(each))) for each in ALL) == 1207 - 20 + 3 + 1 + 2 + 3
+    twice, again, only_in_text = 20, 3, 6  # one table is printed twice, dynamic-noise repeats some
+    told = sum(len(list(entries(each))) for each in ALL)
+    assert told == len(numbers) - twice + again + only_in_text
 
 
 @with_paper
