@@ -11,7 +11,7 @@ from dualprune.files import read_rows
 from dualprune.score import SCORES
 from dualprune.select import SELECTORS
 
-__all__ = ["Method", "find_method", "named_methods", "needs"]
+__all__ = ["Method", "at_share", "find_method", "named_methods", "needs"]
 
 
 @dataclass(frozen=True)
@@ -54,9 +54,11 @@ def find_method(name: str, pruned: float) -> Method:
     return Method(
         score,
         selector,
-        score_knobs={knob: _at(value, pruned) for knob, value in row.get("score", {}).items()},
-        select_knobs={knob: _at(value, pruned) for knob, value in row.get("select", {}).items()},
-        epochs=_at(row.get("epochs"), pruned),
+        score_knobs={knob: at_share(value, pruned) for knob, value in row.get("score", {}).items()},
+        select_knobs={
+            knob: at_share(value, pruned) for knob, value in row.get("select", {}).items()
+        },
+        epochs=at_share(row.get("epochs"), pruned),
         features=row.get("features"),
         runs=row.get("runs", 1),
         weighted=row.get("weighted", False),
@@ -92,7 +94,7 @@ def _parts(method: str) -> tuple[str | None, str]:
     return score or None, selector
 
 
-def _at(value: Any, pruned: float) -> Any:
+def at_share(value: Any, pruned: float) -> Any:
     """Look up what holds for this share, or give what holds for all."""
     if not isinstance(value, dict):
         return value

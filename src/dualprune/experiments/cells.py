@@ -91,7 +91,7 @@ def cells(experiment: Experiment, scale: str) -> Iterator[Cell]:
         if experiment.kind == "accuracy":
             yield replace(first, seed=seed)
         for row, pruned in product(experiment.rows_at(scale), setting.pruned or experiment.pruned):
-            yield replace(first, row=row, pruned=pruned, seed=seed)
+            yield replace(first, row=row.at(pruned), pruned=pruned, seed=seed)
 
 
 def recordings(wanted: list[Cell]) -> list[Recording]:

@@ -29,7 +29,7 @@ def draw(
 ) -> list[Path]:
     """Draw whatever belongs to this kind of experiment; gives the PNG files."""
     if experiment.kind == "theory":
-        return draw_theory(folder)
+        return [path for path in draw_theory(folder) if path.suffix == ".png"]
     if experiment.kind == "picture":
         todo = list(cells(experiment, scale))
         return PICTURES[str(experiment.draw)](todo, folder, home)
@@ -68,15 +68,13 @@ def _removed(experiment: Experiment, lines: Sequence[Line], folder: Path) -> lis
 
 
 def _agreement(lines: Sequence[Line], folder: Path) -> list[Path]:
-    pairs: dict[str, list[float]] = {}
-    for line in lines:
-        correlations = line.values.get("rank_correlation", [])
-        pairs.setdefault(line.row, []).extend(correlations[line.seed + 1 :])
-    known = {row: np.array(values) for row, values in pairs.items() if values}
-    if not known:
+    """Draw how alike the scores of each seed rank as their mean over seeds does."""
+    ranked = [line for line in lines if "rank_correlation" in line.values]
+    if not ranked:
         return []
-    bars = figure(7, 1 + 0.35 * len(known))
-    rank_correlation_bars(bars.add_subplot(), known)
+    found = _by_row(ranked, lambda line: line.values["rank_correlation"])
+    bars = figure(7, 1 + 0.35 * len(found))
+    rank_correlation_bars(bars.add_subplot(), {row: each[0] for row, each in found.items()})
     return [save(bars, folder / "rank-correlation")[0]]
 
 

@@ -12,7 +12,7 @@ from dualprune.dynamic import DYNAMIC
 from dualprune.errors import InputError
 from dualprune.experiments.checked import KINDS, SCALES, check, check_fields
 from dualprune.experiments.setting import Setting, settings
-from dualprune.named import Method, _at, find_method
+from dualprune.named import Method, at_share, find_method
 from dualprune.score import SCORES
 
 __all__ = [
@@ -78,7 +78,7 @@ class Row:
         """
 
         def held(given: Mapping[str, Any]) -> dict[str, Any]:
-            return {name: _at(value, pruned) for name, value in given.items()}
+            return {name: at_share(value, pruned) for name, value in given.items()}
 
         return replace(
             self,

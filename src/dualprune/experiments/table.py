@@ -1,7 +1,10 @@
 """A table of an experiment: ours beside the paper's, for a terminal, Markdown and LaTeX."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import combinations
+from math import isnan
 from statistics import mean, stdev
 
 from dualprune.experiments.experiment import WHOLE, Experiment
@@ -23,10 +26,11 @@ class Entry:
         >>> str(Entry([90.0, 92.0], 95.51)), str(Entry([], None))
         ('91.0 ± 1.4 (95.5)', '')
         """
-        told = f"{mean(self.ours):.1f}" if self.ours else ""
+        digits = 1 if max([*self.ours, self.paper or 0]) > 1 else 2  # percentages, or shares
+        told = f"{mean(self.ours):.{digits}f}" if self.ours else ""
         if len(self.ours) > 1:
-            told += f" ± {stdev(self.ours):.1f}"
-        return told if self.paper is None else f"{told} ({self.paper:.1f})".strip()
+            told += f" ± {stdev(self.ours):.{digits}f}"
+        return told if self.paper is None else f"{told} ({self.paper:.{digits}f})".strip()
 
 
 @dataclass(frozen=True)
@@ -43,50 +47,97 @@ def tabulate(experiment: Experiment, scale: str, lines: Sequence[Line]) -> Table
     """Bring the lines of an experiment together, whatever it measures."""
     setting = experiment.setting(scale)
     shares = setting.pruned or experiment.pruned
-    names = [row.name for row in experiment.rows_at(scale)]
-    rows = {name: [_entry(experiment, lines, name, share) for share in shares] for name in names}
-    if experiment.kind == "accuracy":
-        rows = {WHOLE.name: [_entry(experiment, lines, WHOLE.name, 0.0)]} | rows
     seeds = len({line.seed for line in lines})
     paper = "; the paper's numbers in brackets" if experiment.printed else ""
-    what = _WHAT[experiment.kind]
+    told = f"{_WHAT[experiment.kind]}; {setting.about}, {seeds} seeds{paper}"
     return Table(
-        title=f"{experiment.title}: {what}, {setting.about}, {seeds} seeds{paper}",
+        title=f"{experiment.title}: {told}",
         header=["", *(f"{share:.0%} pruned" for share in shares)],
-        rows=rows,
+        rows=_ROWS[experiment.kind](experiment, lines, shares),
         notes=[f"{row}: {doubt}" for row, doubt in experiment.doubts.items()],
     )
 
 
-_WHAT = {
-    "accuracy": "test accuracy in %",
-    "removed": "damaged samples that were pruned, in %",
-    "agreement": "samples in common between seeds, in %",
-}
+def _accuracy(
+    experiment: Experiment, lines: Sequence[Line], shares: list[float]
+) -> dict[str, list[Entry]]:
+    def accuracy(line: Line) -> float:
+        return 100 * float(line.values["accuracy"])
+
+    whole = [accuracy(line) for line in lines if line.row == WHOLE.name]
+    rows = {WHOLE.name: [Entry(whole, experiment.printed.get(WHOLE.name))]}
+    return rows | _rows(experiment, lines, shares, accuracy)
 
 
-def _entry(experiment: Experiment, lines: Sequence[Line], row: str, share: float) -> Entry:
-    ours = [
-        100 * _value(experiment, line) for line in lines if (line.row, line.pruned) == (row, share)
-    ]
-    return Entry(ours, _printed(experiment, row, share))
+def _removed(
+    experiment: Experiment, lines: Sequence[Line], shares: list[float]
+) -> dict[str, list[Entry]]:
+    (damaged,) = experiment.shift
+    return _rows(
+        experiment, lines, shares, lambda line: 100 * float(line.values["removed"][damaged])
+    )
 
 
-def _value(experiment: Experiment, line: Line) -> float:
-    if experiment.kind == "accuracy":
-        return float(line.values["accuracy"])
-    if experiment.kind == "removed":
-        return float(next(iter(line.values["removed"].values())))
-    found: list[float] = line.values["overlap_of_seeds"]
-    return mean(share for seed, share in enumerate(found) if seed != line.seed)
+def _agreement(
+    experiment: Experiment, lines: Sequence[Line], shares: list[float]
+) -> dict[str, list[Entry]]:
+    """Give what two rows have in common, what two seeds have, and how alike seeds rank."""
+    names = [row.name for row in experiment.rows]
+    pairs = list(experiment.printed) or [f"{a} & {b}" for a, b in combinations(names, 2)]
+    rows = {}
+    for pair in pairs:
+        one, other = pair.split(" & ")
+        same = [replace(line, row=pair) for line in lines if line.row == one]
+        values = _rows(experiment, same, shares, partial(_overlap, other))
+        rows[f"overlap: {pair}"] = values[pair]
+    for told, name in (("seeds", "overlap_of_seeds"), ("rank correlation", "rank_correlation")):
+        some = [line for line in lines if name in line.values]
+        values = _rows(experiment, some, shares, partial(_named, name))
+        rows |= {f"{told}: {row}": entries for row, entries in values.items()}
+    return rows
+
+
+def _overlap(other: str, line: Line) -> float:
+    return float(line.values["overlap"][other])
+
+
+def _named(name: str, line: Line) -> float:
+    return float(line.values[name])
+
+
+def _rows(
+    experiment: Experiment,
+    lines: Sequence[Line],
+    shares: list[float],
+    value: Callable[[Line], float],
+) -> dict[str, list[Entry]]:
+    """Collect the value of every seed under its row and share."""
+    return {
+        row: [
+            Entry(
+                [value(line) for line in lines if (line.row, line.pruned) == (row, share)],
+                _printed(experiment, row, share),
+            )
+            for share in shares
+        ]
+        for row in dict.fromkeys(line.row for line in lines if line.row != WHOLE.name)
+    }
 
 
 def _printed(experiment: Experiment, row: str, share: float) -> float | None:
     """Look up the paper's number; it has none for shares that only a small scale uses."""
-    printed = experiment.printed.get(row)
-    if printed is None or (share not in experiment.pruned and isinstance(printed, list)):
+    if row not in experiment.printed or share not in experiment.pruned:
         return None
-    return float(printed[experiment.pruned.index(share)] if isinstance(printed, list) else printed)
+    number = float(experiment.printed[row][experiment.pruned.index(share)])
+    return None if isnan(number) else number
+
+
+_ROWS = {"accuracy": _accuracy, "removed": _removed, "agreement": _agreement}
+_WHAT = {
+    "accuracy": "test accuracy in %",
+    "removed": "damaged samples that were pruned, in %",
+    "agreement": "shares in common, and rank correlation of a seed's scores with the mean's",
+}
 
 
 def as_markdown(table: Table) -> str:

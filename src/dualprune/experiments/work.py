@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import torch
 
-from dualprune.agreement import overlap, rank_correlation
+from dualprune.agreement import mean_overlap, overlap, rank_correlation
 from dualprune.arrays import Array
 from dualprune.choosing import choose
 from dualprune.coreset import Coreset, digest
@@ -189,16 +189,16 @@ def _chooser(cell: Cell) -> Callable[[int, int], Dynamic]:
 
 
 def _agreement(cell: Cell, coreset: Coreset, home: Path) -> dict[str, Any]:
-    """Compare with the other rows of the same seed, and with the same row of other seeds."""
+    """Compare with the other rows of the same seed, with other seeds, and with their mean score."""
     rows = find_experiment(cell.experiment).rows_at(cell.scale)
     others = {row.name: chosen(replace(cell, row=row), home) for row in rows}
     again = [chosen(replace(cell, seed=s), home) for s in range(cell.setting.seeds)]
     found: dict[str, Any] = {
         "overlap": {name: overlap(coreset.ids, other.ids) for name, other in others.items()},
-        "overlap_of_seeds": [overlap(coreset.ids, other.ids) for other in again],
+        "overlap_of_seeds": mean_overlap([other.ids for other in again]),
     }
     if "score" in coreset.columns:
-        scores = [other.columns["score"] for other in again]
+        scores = np.stack([other.columns["score"] for other in again])
         mine = coreset.columns["score"]
-        found["rank_correlation"] = [rank_correlation([mine, other]) for other in scores]
+        found["rank_correlation"] = rank_correlation([mine, scores.mean(axis=0)])
     return found
