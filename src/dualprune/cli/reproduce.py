@@ -9,10 +9,12 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from dualprune.cli.progress import duration
+from dualprune.errors import MissingError
 from dualprune.files import make_folders, write
 
 if TYPE_CHECKING:
     from dualprune.experiments.experiment import Experiment
+    from dualprune.experiments.results import Line
     from dualprune.experiments.table import Table
 
 __all__ = ["reproduce"]
@@ -31,6 +33,9 @@ def reproduce(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say how much there is to do, and how long.")
     ] = False,
+    show: Annotated[
+        bool, typer.Option("--show", help="Run nothing; show the results that are there.")
+    ] = False,
     processes: Annotated[
         int | None, typer.Option(min=1, help="How many trainings at a time; default all cores.")
     ] = None,
@@ -48,7 +53,8 @@ def reproduce(
     if dry_run:
         _say_cost(experiment, scale, out)
         return
-    _reproduce(experiment, scale, out, processes)
+    lines = _found(experiment, scale, out) if show else _run(experiment, scale, out, processes)
+    _present(experiment, scale, out, lines)
 
 
 def _listed(found: "list[Experiment]") -> RichTable:
@@ -69,16 +75,37 @@ def _say_cost(experiment: "Experiment", scale: str, out: Path) -> None:
     )
 
 
-def _reproduce(experiment: "Experiment", scale: str, out: Path, processes: int | None) -> None:
-    from dualprune.experiments.drawing import draw  # noqa: PLC0415
-    from dualprune.experiments.runner import processes_of_one_thread, run  # noqa: PLC0415 - loads torch
-    from dualprune.experiments.table import as_latex, as_markdown, tabulate  # noqa: PLC0415
+def _run(experiment: "Experiment", scale: str, out: Path, processes: int | None) -> "list[Line]":
+    from dualprune.experiments.runner import (  # noqa: PLC0415 - loads torch
+        processes_of_one_thread,
+        run,
+    )
 
     def tell(line: str) -> None:
         typer.echo(line, err=True)
 
     with processes_of_one_thread(processes) as pool:
-        lines = run(experiment, scale, out, pool=pool, tell=tell)
+        return run(experiment, scale, out, pool=pool, tell=tell)
+
+
+def _found(experiment: "Experiment", scale: str, out: Path) -> "list[Line]":
+    from dualprune.experiments.results import read  # noqa: PLC0415
+
+    lines = [
+        line
+        for line in read(out / "results.jsonl")
+        if (line.experiment, line.scale) == (experiment.name, scale)
+    ]
+    if not lines:
+        raise MissingError(f"{out} holds no results of {experiment.name} at this scale; run it")
+    return lines
+
+
+def _present(experiment: "Experiment", scale: str, out: Path, lines: "list[Line]") -> None:
+    """Print the table, and write it and the figures."""
+    from dualprune.experiments.drawing import draw  # noqa: PLC0415
+    from dualprune.experiments.table import as_latex, as_markdown, tabulate  # noqa: PLC0415
+
     folder = out / f"{experiment.name}-{scale}"
     make_folders(folder)
     if lines and experiment.kind != "picture":

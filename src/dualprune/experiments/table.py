@@ -3,7 +3,6 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import combinations
 from math import isnan
 from statistics import mean, stdev
 
@@ -81,11 +80,9 @@ def _removed(
 def _agreement(
     experiment: Experiment, lines: Sequence[Line], shares: list[float]
 ) -> dict[str, list[Entry]]:
-    """Give what two rows have in common, what two seeds have, and how alike seeds rank."""
-    names = [row.name for row in experiment.rows]
-    pairs = list(experiment.printed) or [f"{a} & {b}" for a, b in combinations(names, 2)]
+    """Give what two rows have in common, if the paper does; what two seeds have; how they rank."""
     rows = {}
-    for pair in pairs:
+    for pair in experiment.printed:
         one, other = pair.split(" & ")
         same = [replace(line, row=pair) for line in lines if line.row == one]
         values = _rows(experiment, same, shares, partial(_overlap, other))

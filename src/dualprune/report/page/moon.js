@@ -87,15 +87,21 @@ class MoonMap {
     this.raster.data = { image: [new this.NDArray(pixels, [tall, wide])], x: [x], y: [y], w: [w], h: [h] };
   }
 
-  nearest(x, y, reach = Infinity) {
+  nearest(x, y, reach = Infinity, among = () => true) {
     const { w, h, inner_width, inner_height } = this.frame();
     let best = -1, least = reach ** 2;
     for (let i = 0; i < count; i++) {
+      if (!among(i)) continue;
       const across = ((column.variability[i] - x) / w) * inner_width, up = ((column.confidence[i] - y) / h) * inner_height;
       const distance = across * across + up * up;
       if (distance < least) [best, least] = [i, distance];
     }
     return best;
+  }
+
+  under(x, y) { // the pointer; where points are dense, one with a picture says more than the very nearest
+    const pictured = this.nearest(x, y, 5, (i) => picture[i] >= 0);
+    return pictured >= 0 ? pictured : this.nearest(x, y, 12);
   }
 
   step(right, up) { // the nearest point in a direction, those straight ahead first

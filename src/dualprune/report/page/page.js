@@ -49,7 +49,7 @@ function choose(samples) {
 
 function listenToMap(plot) {
   plot.on_event("mousemove", ({ x, y }) => {
-    const sample = map.nearest(x, y, 12);
+    const sample = map.under(x, y);
     if (sample >= 0 && sample !== map.at) showCard(sample);
   });
   plot.on_event("tap", ({ x, y }) => {
