@@ -12,7 +12,7 @@ check: .venv
 	.venv/bin/ruff format --check && .venv/bin/ruff check && .venv/bin/mypy && .venv/bin/lint-imports
 
 docs: .venv
-	.venv/bin/python docs/pages.py
+	.venv/bin/python docs/pages.py && .venv/bin/python docs/results_page.py
 
 bench: .venv
 	.venv/bin/python -m benchmarks

@@ -10,6 +10,7 @@ import pytest
 from dualprune.cli.__main__ import main
 from dualprune.cli.docs import read_docstring, settings
 from dualprune.cli.methods import NOT_IMPLEMENTABLE, TABLES
+from dualprune.experiments.results import read
 from dualprune.named import named_methods
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -40,6 +41,13 @@ def test_committed_pages_are_what_the_docstrings_give(tmp_path):
     written = {path.name: path.read_text("utf-8") for path in tmp_path.iterdir()}
     committed = {path.name: path.read_text("utf-8") for path in (DOCS / "methods").iterdir()}
     assert written == committed, "run `python docs/pages.py`"
+
+
+def test_tables_of_results_are_what_was_measured():
+    fill = runpy.run_path(str(DOCS / "results_page.py"))["filled"]
+    text, lines = (DOCS / "results.md").read_text("utf-8"), read(DOCS / "results" / "results.jsonl")
+    assert lines
+    assert fill(text, lines) == text, "run `make docs`"
 
 
 @every_method

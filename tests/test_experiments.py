@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 
 from dualprune.errors import DamagedError, InputError
@@ -185,6 +186,15 @@ def test_shifts_are_what_they_say_and_the_truth_is_known():
     sizes = np.bincount(tail.labels)
     assert sizes[0] == max(sizes)
     assert sizes[-1] == int(sizes[0] / 10)
+
+
+def test_the_truth_is_stored_beside_the_recording(out):
+    experiment = find_experiment("removed-labels-20")
+    run_here(experiment, out)
+    for each in recordings(list(cells(experiment, "smoke"))):
+        truth = pq.read_table(out / f"work/recordings/{each.digest}.truth.parquet")
+        wrong = each.setting.images(each.shift, each.seed).wrong["labels"]
+        assert np.flatnonzero(truth.column("labels")).tolist() == wrong.tolist()
 
 
 def test_the_list_names_every_experiment():

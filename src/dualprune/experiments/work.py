@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import torch
 
@@ -19,7 +20,7 @@ from dualprune.dynamic import IES, InfoBatch, RandomEveryEpoch
 from dualprune.experiments.cells import Cell, Recording
 from dualprune.experiments.experiment import find_experiment
 from dualprune.experiments.setting import Shifted, settings
-from dualprune.files import read_json, seal
+from dualprune.files import make_folders, read_json, seal, write_table
 from dualprune.record.signals import DEFAULT
 from dualprune.run import Run
 from dualprune.select import budget, random
@@ -45,9 +46,12 @@ def make_recording(wanted: Recording, home: Path) -> None:
     if (folder / "names.parquet").exists():  # which is written last
         return
     shutil.rmtree(folder, ignore_errors=True)
-    setting = wanted.setting
+    setting, shifted = wanted.setting, images_of(wanted)
+    if shifted.wrong:
+        make_folders(folder.parent)
+        write_table(folder.with_suffix(".truth.parquet"), _truth(shifted))
     record(
-        setting.setup(images_of(wanted), wanted.model, {}),
+        setting.setup(shifted, wanted.model, {}),
         folder,
         epochs=setting.record,
         seed=wanted.seed + _APART * wanted.number,
@@ -56,6 +60,13 @@ def make_recording(wanted: Recording, home: Path) -> None:
     )
     for tensors in folder.glob("checkpoint/*.safetensors"):
         tensors.unlink()
+
+
+def _truth(shifted: Shifted) -> pa.Table:
+    """Say of every sample what was done to it, one column per kind of damage."""
+    ids = np.arange(len(shifted.images))
+    damaged = {name: np.isin(ids, wrong) for name, wrong in shifted.wrong.items()}
+    return pa.table({"id": ids, **damaged})
 
 
 def run_of(wanted: Recording, home: Path) -> Run:
