@@ -15,6 +15,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from statistics import mean, stdev
 from typing import Any
 
 import numpy as np
@@ -113,8 +114,8 @@ def one_training(setup: Setup, folder: Path, seed: int) -> dict[str, Any]:
     samples, classes = len(setup.images), len(setup.images.class_names)
     recorder = Beliefs(folder, samples=samples, classes=classes).start(samples, classes)
     _, seconds = train(setup, np.arange(samples), folder, seed, recorder)
-    mean, last = (recorder.total / EPOCHS).numpy(), recorder.last.numpy()
-    return {"mean": mean, "last": last, "seconds": seconds}
+    total, last = recorder.total.numpy(), recorder.last.numpy()
+    return {"mean": total / EPOCHS, "last": last, "seconds": seconds}
 
 
 def cross_validated(setup: Setup, folder: Path, seed: int) -> dict[str, Any]:
@@ -156,6 +157,7 @@ def from_recording(run: Run) -> tuple[dict[str, Array], dict[str, Array]]:
     by_id, doubt = np.argsort(found["id"]), from_runs(dual, run)
     scores = {
         "audit": found["label_quality"][by_id],
+        "mean margin, second half": run["margin"][EPOCHS // 2 :].mean(0, dtype=np.float64),
         "mean probability": from_runs(confidence, run),
         "mean probability margin": from_runs(aum_prob, run, knobs={"keep": "easy"}),
         "last probability": run["target_prob"][-1],
@@ -178,19 +180,25 @@ def results() -> list[dict[str, Any]]:
 
 
 def show() -> None:
-    """Print a line per noise share and method: mean and deviation over the seeds, in percent."""
+    """Print a line per data, noise share and method: mean and deviation over seeds, in percent."""
     cases: dict[tuple[Any, ...], list[list[float]]] = {}
     for row in results():
         for name, values in row["ranked"].items():
             cases.setdefault((row["data"], row["share"], "ranks", name), []).append(values)
         for name, (calls, right) in row["called"].items():
-            values = [right / max(calls, 1), right / max(row["flipped"], 1), calls / row["samples"]]
+            among = (calls, row["flipped"])
+            values = [calls / row["samples"], *(right / n if n else np.nan for n in among)]
             cases.setdefault((row["data"], row["share"], "calls", name), []).append(values)
-    print("ranks: found among as many lowest, average precision; calls: precision, recall, share")
+    print("ranks: found among as many lowest, average precision; calls: share, precision, recall")
     for case, rows in sorted(cases.items(), key=lambda each: each[0][:3]):
-        mean, spread = 100 * np.mean(rows, 0), 100 * np.std(rows, 0, ddof=len(rows) > 1)
-        cells = (f"{m:5.1f} ± {s:.1f}" for m, s in zip(mean, spread, strict=True))
-        print(*case, f"({len(rows)} seeds):", *cells, sep="  ")
+        print(*case, f"n = {len(rows)}", *map(told, zip(*rows, strict=True)), sep="  ")
+
+
+def told(values: tuple[float, ...]) -> str:
+    """Give mean and deviation in percent; a precision where nothing was called does not count."""
+    known = [100 * value for value in values if not np.isnan(value)]
+    spread = f" ± {stdev(known):.1f}" if len(known) > 1 else ""
+    return f"{mean(known):5.1f}{spread}" if known else "-"
 
 
 if __name__ == "__main__":
