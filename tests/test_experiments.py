@@ -1,8 +1,6 @@
 """Experiments: every cell once, whatever happens on the way; nothing mixed; tables by hand."""
 
 import json
-import os
-import signal
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -18,12 +16,12 @@ from dualprune.experiments.cells import cells, recordings
 from dualprune.experiments.drawing import draw
 from dualprune.experiments.experiment import WHOLE, experiments, find_experiment
 from dualprune.experiments.results import Line, append, read
-from dualprune.experiments.runner import missing, run
+from dualprune.experiments.runner import _alone, missing, run, workplace
 from dualprune.experiments.setting import settings
 from dualprune.experiments.table import as_latex, as_markdown, tabulate
 
 SMALL = "sampling-cifar10"  # few rows
-TIMES = ("training_seconds", "recording_seconds")
+TIMES = ("training_seconds",)
 
 
 def run_here(experiment, out, scale="smoke"):
@@ -58,7 +56,7 @@ def test_every_experiment_runs_and_is_drawn(name, out):
             assert name_ in as_markdown(table)
     folder = out / name
     folder.mkdir()
-    drawn = draw(experiment, "smoke", lines, folder, out / "work")
+    drawn = draw(experiment, "smoke", lines, folder, workplace(out))
     assert drawn
     for path in drawn:
         assert path.read_bytes().startswith(b"\x89PNG")
@@ -72,13 +70,7 @@ def reproduce(out, *words):
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        start_new_session=True,
     )
-
-
-def kill_all_of(process):
-    os.killpg(process.pid, signal.SIGKILL)
-    process.communicate()
 
 
 def test_killed_while_recording_and_while_training_it_ends_with_the_same_numbers(tmp_path, out):
@@ -89,7 +81,7 @@ def test_killed_while_recording_and_while_training_it_ends_with_the_same_numbers
                     break
             else:
                 pytest.fail(f"it ended without {sign!r}")
-            kill_all_of(process)
+            process.kill()  # the parent alone: its workers must notice
     with reproduce(tmp_path, "--processes", "2") as process:
         printed, said = process.communicate()
     assert process.returncode == 0, said
@@ -107,7 +99,7 @@ def test_one_recording_serves_every_row():
 
 
 def line(**changes):
-    one = Line("e", "smoke", "Random", 0.5, 0, {"accuracy": 0.5}, "settings", "code")
+    one = Line("e", "smoke", "Random", 0.5, 0, {"accuracy": 0.5}, "settings", "code", "here")
     return replace(one, **changes)
 
 
@@ -134,10 +126,15 @@ def test_a_damaged_line_is_an_error(tmp_path):
 def test_results_of_other_code_or_settings_are_not_mixed(tmp_path, what):
     experiment = find_experiment(SMALL)
     first = next(cells(experiment, "smoke"))
-    same = Line(*first.key, {"accuracy": 1.0}, first.settings, results.code_digest())
+    same = Line(*first.key, {"accuracy": 1.0}, first.settings, results.code_digest(), "here")
     append(tmp_path / "results.jsonl", replace(same, **{what: "other"}))
     with pytest.raises(InputError, match=f"other {what} made"):
         missing(experiment, "smoke", tmp_path)
+
+
+def test_two_runners_do_not_work_in_one_place(tmp_path):
+    with _alone(tmp_path), pytest.raises(InputError, match="another process works"):
+        run_here(find_experiment(SMALL), tmp_path)
 
 
 def test_lines_of_other_experiments_are_left_alone(tmp_path):
@@ -160,7 +157,7 @@ def table_lines(experiment):
         for share in [0.0] if row.is_whole else shares:
             for seed in (0, 1):
                 values = {"accuracy": 0.5 + share / 4 + seed / 100}
-                yield Line(experiment.name, "smoke", row.name, share, seed, values, "", "")
+                yield Line(experiment.name, "smoke", row.name, share, seed, values, "", "", "")
 
 
 def test_a_table_shows_mean_deviation_and_what_the_paper_printed():
@@ -192,7 +189,7 @@ def test_the_truth_is_stored_beside_the_recording(out):
     experiment = find_experiment("removed-labels-20")
     run_here(experiment, out)
     for each in recordings(list(cells(experiment, "smoke"))):
-        truth = pq.read_table(out / f"work/recordings/{each.digest}.truth.parquet")
+        truth = pq.read_table(workplace(out) / f"recordings/{each.digest}.truth.parquet")
         wrong = each.setting.images(each.shift, each.seed).wrong["labels"]
         assert np.flatnonzero(truth.column("labels")).tolist() == wrong.tolist()
 

@@ -15,9 +15,9 @@ from dualprune.run.derived import DERIVED
 from dualprune.score import SCORES
 from dualprune.train import Setup, Watch, record
 
-__all__ = ["choose", "record_for", "signals_for"]
+__all__ = ["APART", "choose", "record_for", "signals_for"]
 
-_APART = 1000  # between the seeds of recordings that are averaged
+APART = 1000  # between the seeds of recordings that are averaged
 
 
 def record_for(
@@ -38,7 +38,7 @@ def record_for(
             setup,
             home / ("run" if number == 0 else f"run-{number + 1}"),
             epochs=epochs,
-            seed=seed + _APART * number,
+            seed=seed + APART * number,
             signals=signals_for(methods),
             features=_features_for(methods, epochs, pruned),
             tell=watch("recording" if count == 1 else f"recording {number + 1} of {count}"),

@@ -51,7 +51,7 @@ def reproduce(
         return
     experiment = find_experiment(name)
     if dry_run:
-        _say_cost(experiment, scale, out)
+        _say_cost(experiment, scale, out, processes)
         return
     lines = _found(experiment, scale, out) if show else _run(experiment, scale, out, processes)
     _present(experiment, scale, out, lines)
@@ -64,11 +64,11 @@ def _listed(found: "list[Experiment]") -> RichTable:
     return table
 
 
-def _say_cost(experiment: "Experiment", scale: str, out: Path) -> None:
+def _say_cost(experiment: "Experiment", scale: str, out: Path, processes: int | None) -> None:
     from dualprune.experiments.cost import estimate  # noqa: PLC0415 - loads torch
-    from dualprune.experiments.runner import missing  # noqa: PLC0415
+    from dualprune.experiments.runner import missing, workplace  # noqa: PLC0415
 
-    cost = estimate(missing(experiment, scale, out))
+    cost = estimate(missing(experiment, scale, out), workplace(out), processes)
     typer.echo(
         f"{cost.recordings} recordings and {cost.trainings} trainings are to be done, about "
         f"{duration(cost.seconds)} in {cost.processes} processes"
@@ -104,6 +104,7 @@ def _found(experiment: "Experiment", scale: str, out: Path) -> "list[Line]":
 def _present(experiment: "Experiment", scale: str, out: Path, lines: "list[Line]") -> None:
     """Print the table, and write it and the figures."""
     from dualprune.experiments.drawing import draw  # noqa: PLC0415
+    from dualprune.experiments.runner import workplace  # noqa: PLC0415
     from dualprune.experiments.table import as_latex, as_markdown, tabulate  # noqa: PLC0415
 
     folder = out / f"{experiment.name}-{scale}"
@@ -113,7 +114,7 @@ def _present(experiment: "Experiment", scale: str, out: Path, lines: "list[Line]
         Console().print(_shown(table))
         write(folder / "table.md", as_markdown(table).encode())
         write(folder / "table.tex", as_latex(table).encode())
-    for path in draw(experiment, scale, lines, folder, out / "work"):
+    for path in draw(experiment, scale, lines, folder, workplace(out)):
         typer.echo(path)
     typer.echo(folder)
 

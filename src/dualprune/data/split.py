@@ -2,10 +2,11 @@
 
 import numpy as np
 
+from dualprune.data.draws import draw
 from dualprune.data.images import Images
 from dualprune.errors import InputError
 from dualprune.select import budget, random
-from dualprune.select.keys import smallest_of_each, uniform
+from dualprune.select.keys import smallest_of_each
 
 __all__ = ["long_tail", "validation_split"]
 
@@ -51,5 +52,5 @@ def long_tail(images: Images, factor: float, seed: int) -> Images:
     classes = len(images.class_names)
     largest = int(np.bincount(images.labels).max())
     sizes = [int(largest * factor ** (c / max(classes - 1, 1))) for c in range(classes)]
-    keys = uniform(seed, 0, len(images))
+    keys = draw(f"who stays in a long tail, seed {seed}", len(images))
     return images.take(smallest_of_each(keys, images.labels, np.maximum(sizes, 1), keys))

@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass, replace
 from itertools import product
 from typing import Any
 
-from dualprune.experiments.experiment import WHOLE, Experiment, Row
+from dualprune.experiments.experiment import WHOLE, Experiment, Row, find_experiment
 from dualprune.experiments.setting import Setting
 from dualprune.files import seal
 
@@ -24,12 +24,8 @@ class Recording:
 
     @property
     def digest(self) -> str:
-        return seal(
-            {
-                **self.setting.identity(),
-                "recorded": [self.shift, self.model, self.seed, self.number],
-            }
-        )[:16]
+        told = [self.setting.recorded(), self.shift, self.model, self.seed, self.number]
+        return seal({"recorded": told})[:16]
 
 
 @dataclass(frozen=True)
@@ -53,18 +49,21 @@ class Cell:
     @property
     def settings(self) -> str:
         """Digest of all that its numbers depend on, beside the code."""
-        row = {**asdict(self.row), "name": ""}
-        told: dict[str, Any] = {
-            **self.setting.identity(),
-            "shift": self.shift,
-            "trained": self.model,
-        }
-        return seal({**told, "row": row, "kind": self.kind})[:16]
+        row = self.row
+        told: dict[str, Any] = {"of": self.setting.identity(), "shift": self.shift}
+        told |= {"kind": self.kind, "trained": self.model, "train": row.train}
+        told |= {"recorded": [each.digest for each in self.recordings], "dynamic": row.dynamic}
+        if row.recorded_from:
+            told["method"] = asdict(row.found(self.setting, self.pruned))
+        if self.kind == "agreement":
+            told["beside"] = [asdict(row) for row in find_experiment(self.experiment).rows]
+            told["seeds"] = self.setting.seeds
+        return seal({**told, "name": row.method, "pruned": self.pruned, "seed": self.seed})[:16]
 
     @property
     def recordings(self) -> list[Recording]:
         """What must be recorded before: nothing for what needs no model's opinion."""
-        if self.row.is_dynamic or self.row.method == "random":
+        if not (self.row.is_whole or self.row.recorded_from):
             return []
         model = self.setting.stand_in(self.row.recorded) if self.row.recorded else self.model
         runs = 1 if self.row.is_whole else self.row.found(self.setting, self.pruned).runs

@@ -97,6 +97,8 @@ def _check_row(where: str, experiment: "Experiment", row: "Row", setting: Settin
             method = row.found(setting, share)
         except InputError as error:
             raise InputError(f"{where}: {error}") from error
+    if method.weighted:
+        raise InputError(f"{where}: experiments do not weigh losses; choose a method that does not")
     score = () if method.score is None else _knobs(SCORES[method.score])
     _known(where, f"knob of {method.score}", method.score_knobs, score)
     select = _knobs(SELECTORS[method.selector])

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import numpy as np
 
-from dualprune.experiments.cells import Cell, recordings
-from dualprune.experiments.setting import Setting, settings
-from dualprune.experiments.work import one_thread
+from dualprune.experiments.cells import Cell, Recording, recordings
+from dualprune.experiments.setting import settings
+from dualprune.experiments.work import images_of, is_recorded, one_thread
 from dualprune.train import train
 
 __all__ = ["Cost", "estimate"]
@@ -29,40 +29,45 @@ class Cost:
     processes: int
 
 
-def estimate(todo: Sequence[Cell]) -> Cost:
+def estimate(todo: Sequence[Cell], home: Path, processes: int | None) -> Cost:
     """Measure a short training of every model that occurs, and add up."""
     one_thread()
-    seconds = 0.0
-    recorded = recordings(list(todo))
-    for each in recorded:
-        seconds += _seconds(each.setting, each.model) * each.setting.record
+    needed = [each for each in recordings(list(todo)) if not is_recorded(each, home)]
+    seconds = sum(each.setting.record * _epoch(each) for each in needed)
     trained = [cell for cell in todo if cell.kind == "accuracy" and not _is_recorded(cell)]
-    for cell in trained:
-        epochs = cell.row.train.get("epochs", cell.setting.trained.epochs)
-        seconds += _seconds(cell.setting, cell.model) * epochs * (1 - cell.pruned)
-    processes = os.cpu_count() or 1
-    return Cost(len(recorded), len(trained), seconds / processes, processes)
+    seconds += sum(_passes(cell) * _epoch(cell) for cell in trained)
+    workers = processes or os.cpu_count() or 1
+    return Cost(len(needed), len(trained), seconds / workers, workers)
 
 
 def _is_recorded(cell: Cell) -> bool:
     return cell.row.is_whole and cell.setting.record >= cell.setting.trained.epochs
 
 
-def _seconds(setting: Setting, model: str) -> float:
-    """Seconds of an epoch over all samples, in one process."""
-    return _per_image(setting.name, model) * _samples(setting.name)
+def _passes(cell: Cell) -> float:
+    """Over all samples; what a dynamic method will skip is not known before."""
+    recipe, samples = cell.setting.trained, _samples(cell)
+    iterations = cell.row.train.get("iterations", recipe.iterations)
+    if iterations is not None:
+        return float(iterations * recipe.batch_for(1 - cell.pruned) / samples)
+    share = 1.0 if cell.row.method in ("infobatch", "ies") else 1 - cell.pruned
+    return float(cell.row.train.get("epochs", recipe.epochs) * share)
 
 
-@cache
-def _samples(setting: str) -> int:
-    return len(settings()[setting].images({}, 0).images)
+def _samples(wanted: Cell | Recording) -> int:
+    return len(images_of(wanted).images)
+
+
+def _epoch(wanted: Cell | Recording) -> float:
+    """Seconds of one pass over all samples, in one process."""
+    return _per_image(wanted.setting.name, wanted.model) * _samples(wanted)
 
 
 @cache
 def _per_image(setting: str, model: str) -> float:
     found = settings()[setting]
     shifted = found.images({}, 0)
-    setup = found.setup(shifted, model, {"iterations": None})
+    setup = found.setup(shifted, model, {"iterations": None, "batch_at": {}})
     ids = np.arange(min(_IMAGES, len(shifted.images)))
     with tempfile.TemporaryDirectory() as folder:
         train(setup, Path(folder) / "warm", ids=ids, epochs=1)

@@ -23,6 +23,8 @@ from dualprune.report.figures import (
 
 __all__ = ["draw"]
 
+_COST = "images through the model"
+
 
 def draw(
     experiment: Experiment, scale: str, lines: Sequence[Line], folder: Path, home: Path
@@ -39,21 +41,24 @@ def draw(
 
 
 def _accuracy(lines: Sequence[Line], folder: Path) -> list[Path]:
+    """Draw accuracies, and their cost in images: seconds would tell how busy the machine was."""
     whole = [line.values for line in lines if line.row == WHOLE.name]
     others = [line for line in lines if line.row != WHOLE.name]
     shares = np.array(sorted({line.pruned for line in others}))
-    full = float(np.mean([values["accuracy"] for values in whole]))
-    seconds = float(np.mean([values["training_seconds"] for values in whole]))
-    accuracy = _by_row(others, lambda line: line.values["accuracy"])
-    training = _by_row(others, lambda line: line.values["training_seconds"])
-    recording = _by_row(others, lambda line: line.values["recording_seconds"])
-    total = {row: (training[row] + recording[row]) / seconds for row in training}
-    curves, timed, bars = figure(7, 4.5), figure(7, 5.5), figure(7, 1 + 0.35 * len(training))
+    full, images = (
+        float(np.mean([values[name] for values in whole])) for name in ("accuracy", "forward")
+    )
+    accuracy, training, recording = (
+        _by_row(others, lambda line, name=name: float(line.values[name]))  # type: ignore[misc]
+        for name in ("accuracy", "forward", "recorded")
+    )
+    cost = {row: (training[row] + recording[row]) / images for row in training}
+    curves, costly, bars = figure(7, 4.5), figure(7, 5.5), figure(7, 1 + 0.35 * len(training))
     accuracy_curves(curves.add_subplot(), shares, accuracy, full=full)
-    accuracy_by_time(timed.add_subplot(), shares, accuracy, total, full=full)
+    accuracy_by_time(costly.add_subplot(), shares, accuracy, cost, full=full, unit=_COST)
     flat = [{row: np.nanmean(each[row], axis=0) for row in each} for each in (recording, training)]
-    time_bars(bars.add_subplot(), *flat, full=seconds)
-    drawn = {"accuracy": curves, "accuracy-by-time": timed, "time": bars}
+    time_bars(bars.add_subplot(), *flat, full=images, unit=_COST)
+    drawn = {"accuracy": curves, "accuracy-by-cost": costly, "cost": bars}
     return [save(each, folder / name)[0] for name, each in drawn.items()]
 
 

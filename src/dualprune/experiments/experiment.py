@@ -65,6 +65,11 @@ class Row:
         return self.method in DYNAMIC
 
     @property
+    def recorded_from(self) -> bool:
+        """Whether it chooses from a recording: neither random nor dynamic methods do."""
+        return not (self.is_whole or self.is_dynamic or self.method == "random")
+
+    @property
     def is_whole(self) -> bool:
         """Whether it is the training on everything that others are compared with."""
         return self == WHOLE
@@ -99,7 +104,7 @@ class Row:
             method,
             score_knobs=score | own.score,
             select_knobs={**method.select_knobs, **own.select},
-            epochs=min(method.epochs or epochs, setting.record),
+            epochs=method.epochs or epochs,
             runs=self.runs or method.runs,
         )
 
@@ -138,6 +143,18 @@ class Experiment:
             told = ", ".join(self.scales)
             raise InputError(f"{self.name} has no scale {scale!r}; choose one of {told}")
         return settings()[self.scales[scale]]
+
+    def changes(self, scale: str) -> dict[str, str]:
+        """Say of the rows that change at a scale in what."""
+        return {
+            row.name: ", ".join(
+                f"{each.name} {getattr(now, each.name)}"
+                for each in fields(Row)
+                if getattr(now, each.name) != getattr(row, each.name)
+            )
+            for row, now in zip(self.rows, self.rows_at(scale), strict=True)
+            if now != row
+        }
 
     def rows_at(self, scale: str) -> list[Row]:
         """Give the rows of a scale; a row may change there, as where fewer epochs exist."""

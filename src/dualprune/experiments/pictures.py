@@ -21,7 +21,8 @@ from dualprune.report.figures import (
 )
 from dualprune.run import Run
 from dualprune.score import SCORES, from_runs
-from dualprune.select.beta import log_density, parameters
+from dualprune.select.beta import anchor_confidence, log_density, parameters
+from dualprune.select.keys import uniform
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -76,9 +77,10 @@ def _selections(cells: Sequence[Cell], folder: Path, home: Path) -> list[Path]:
         score, confidence = coreset.columns["score"], coreset.columns["confidence"]
         variability, _ = _place(_run(cells, home), coreset.card["epochs"])
         given = coreset.card["knobs"]["select"]
-        best = confidence[np.argsort(-score)[: given["anchor"]]].mean()
+        lots = uniform(cell.seed, 0, len(score))
+        mu = given["mu"] or anchor_confidence(score, confidence, lots, anchor=given["anchor"])
         knobs = {name: given[name] for name in ("c_d", "concentration")}
-        a, b = parameters(float(best), cell.pruned, **knobs)
+        a, b = parameters(mu, cell.pruned, **knobs)
         log_weight = np.log(np.maximum(score, np.finfo(float).tiny)) + log_density(confidence, a, b)
         weight = np.exp(log_weight - log_weight.max())
         panels = figure(13, 4)

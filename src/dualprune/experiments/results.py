@@ -4,20 +4,27 @@ import ast
 import hashlib
 import json
 import os
+import platform
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from functools import cache
 from importlib import resources
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from dualprune.errors import DamagedError, InputError
 from dualprune.files import make_folders
 
-__all__ = ["Line", "append", "code_digest", "read"]
+__all__ = ["Line", "append", "code_digest", "made_with", "read"]
 
-# What numbers depend on; pages, commands and this package only ask for them.
-_DECIDE = ("arrays.py", "run", "score", "select", "data", "dynamic", "record", "train", "named.py")
+# What numbers depend on; pages, commands, tables and figures only show them.
+_DECIDE = (
+    *("run", "score", "select", "data", "dynamic", "record", "train"),
+    *("arrays.py", "files.py", "coreset.py", "named.py", "method.py", "choosing.py"),
+    *("agreement.py", "experiments/setting.py", "experiments/experiment.py"),
+    *("experiments/cells.py", "experiments/work.py"),
+)
 _TABLES = ("methods.toml", "train/recipes.toml")
 
 
@@ -33,6 +40,7 @@ class Line:
     values: dict[str, Any]
     settings: str
     code: str
+    made_with: str
 
     @property
     def cell(self) -> tuple[str, str, str, float, int]:
@@ -90,13 +98,19 @@ def _parsed(path: Path, number: int, text: bytes) -> Line:
         raise DamagedError(f"{path} is damaged: line {number} is no result ({error})") from error
 
 
+def made_with() -> str:
+    """Name what else can move the last digit: numpy, torch and the kind of machine."""
+    told = [f"{name} {version(name)}" for name in ("numpy", "torch")]
+    return ", ".join([*told, platform.machine()])
+
+
 @cache
 def code_digest() -> str:
     """SHA-256 of the code that numbers depend on, without comments and docstrings."""
     package = resources.files("dualprune")
     content = hashlib.sha256()
     for name in _DECIDE:
-        for file in _python(package / name):
+        for file in _python(package.joinpath(*name.split("/"))):
             tree = ast.parse(file.read_text("utf-8"))
             content.update(ast.dump(_without_docstrings(tree)).encode())
     for name in _TABLES:

@@ -1,7 +1,7 @@
 """Setting: on what, with what and how long an experiment trains, at one scale."""
 
 from dataclasses import asdict, dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -54,21 +54,18 @@ class Setting:
         return self.model if model is None else self.models.get(model, model)
 
     def images(self, shift: dict[str, float], seed: int) -> "Shifted":
-        """Load the images and do to them what an experiment asks for."""
-        images, test = load(self.data)
-        if test is None:
-            raise InputError(f"{self.data} has no test images to judge by")
-        if self.samples is not None and self.samples < len(images):
-            k = self.samples
-            images = images.take(
-                random(images.labels, k=k, seed=_SUBSET_SEED, balance="proportional")
-            )
-        return _shifted(images, test, shift, seed)
+        """Load the images and do to them what an experiment asks for; the last stay in memory."""
+        return _prepared(self.data, self.samples, tuple(shift.items()), seed)
+
+    def recorded(self) -> dict[str, Any]:
+        """What a recording depends on, beside its model and seed."""
+        return self.identity() | {
+            name: getattr(self, name) for name in ("record", "features", "also")
+        }
 
     def identity(self) -> dict[str, Any]:
-        """All that results depend on."""
-        told = asdict(self) | {"recipe": asdict(self.trained)}
-        return {name: value for name, value in told.items() if name not in ("about", "seeds")}
+        """What any training depends on."""
+        return {"data": self.data, "samples": self.samples, "recipe": asdict(self.trained)}
 
 
 @dataclass(frozen=True)
@@ -84,6 +81,19 @@ def settings() -> dict[str, Setting]:
     """All settings, by name."""
     rows = read_rows("dualprune.experiments", "settings.toml")
     return {name: Setting(name=name, **row) for name, row in rows.items()}
+
+
+@lru_cache(2)
+def _prepared(
+    data: str, samples: int | None, shift: tuple[tuple[str, float], ...], seed: int
+) -> Shifted:
+    images, test = load(data)
+    if test is None:
+        raise InputError(f"{data} has no test images to judge by")
+    if samples is not None and samples < len(images):
+        chosen = random(images.labels, k=samples, seed=_SUBSET_SEED, balance="proportional")
+        images = images.take(chosen)
+    return _shifted(images, test, dict(shift), seed)
 
 
 def _shifted(images: Images, test: Images, shift: dict[str, float], seed: int) -> Shifted:

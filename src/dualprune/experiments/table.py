@@ -1,5 +1,6 @@
 """A table of an experiment: ours beside the paper's, for a terminal, Markdown and LaTeX."""
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -46,15 +47,25 @@ def tabulate(experiment: Experiment, scale: str, lines: Sequence[Line]) -> Table
     """Bring the lines of an experiment together, whatever it measures."""
     setting = experiment.setting(scale)
     shares = setting.pruned or experiment.pruned
-    seeds = len({line.seed for line in lines})
+    model, seeds = setting.stand_in(experiment.model), _seeds(lines)
     paper = "; the paper's numbers in brackets" if experiment.printed else ""
-    told = f"{_WHAT[experiment.kind]}; {setting.about}, {seeds} seeds{paper}"
+    told = f"{_WHAT[experiment.kind]}; {setting.about}, {model}, {seeds}{paper}"
     return Table(
         title=f"{experiment.title}: {told}",
         header=["", *(f"{share:.0%} pruned" for share in shares)],
         rows=_ROWS[experiment.kind](experiment, lines, shares),
-        notes=[f"{row}: {doubt}" for row, doubt in experiment.doubts.items()],
+        notes=[
+            *(f"{row}: {doubt}" for row, doubt in experiment.doubts.items()),
+            *(f"{row}, here: {change}" for row, change in experiment.changes(scale).items()),
+        ],
     )
+
+
+def _seeds(lines: Sequence[Line]) -> str:
+    """Say over how many seeds the entries are, also where some are still missing."""
+    counts = Counter((line.row, line.pruned) for line in lines).values()
+    least, most = min(counts), max(counts)
+    return f"{most} seeds" if least == most else f"{least} to {most} seeds"
 
 
 def _accuracy(

@@ -1,9 +1,12 @@
 """What one process does: make a recording, or measure a cell."""
 
+import multiprocessing
+import os
 import shutil
+import threading
 from collections.abc import Callable
 from dataclasses import replace
-from functools import lru_cache
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -14,21 +17,30 @@ import torch
 
 from dualprune.agreement import mean_overlap, overlap, rank_correlation
 from dualprune.arrays import Array
-from dualprune.choosing import choose
+from dualprune.choosing import APART, choose
 from dualprune.coreset import Coreset, digest
 from dualprune.dynamic import IES, InfoBatch, RandomEveryEpoch
 from dualprune.experiments.cells import Cell, Recording
 from dualprune.experiments.experiment import find_experiment
-from dualprune.experiments.setting import Shifted, settings
+from dualprune.experiments.setting import Shifted
 from dualprune.files import make_folders, read_json, seal, write_table
 from dualprune.record.signals import DEFAULT
 from dualprune.run import Run
 from dualprune.select import budget, random
-from dualprune.train import Dynamic, record, seconds_recorded, train
+from dualprune.train import Dynamic, record, train
 
-__all__ = ["chosen", "images_of", "make_recording", "measure", "one_thread", "run_of"]
+__all__ = [
+    "chosen",
+    "end_with_parent",
+    "images_of",
+    "is_recorded",
+    "make_recording",
+    "measure",
+    "one_thread",
+    "run_of",
+]
 
-_APART = 1000  # between the seeds of recordings that are averaged
+_TRAINED = 100_000  # from the seed of a recording to that of what is trained on its choice
 _QUANTILES = 101
 
 
@@ -37,13 +49,25 @@ def one_thread() -> None:
     torch.set_num_threads(1)
 
 
+def end_with_parent() -> None:
+    """Let this process end as soon as the one that started it is gone, however it went."""
+
+    def wait() -> None:
+        parent = multiprocessing.parent_process()
+        if parent is not None:
+            parent.join()
+            os._exit(1)
+
+    threading.Thread(target=wait, daemon=True).start()
+
+
 def make_recording(wanted: Recording, home: Path) -> None:
     """Record a training, unless it is there; one that was interrupted starts again.
 
     Going on would leave a gap in `kl_step`, and the table would be another one.
     """
     folder = _folder(wanted, home)
-    if (folder / "names.parquet").exists():  # which is written last
+    if is_recorded(wanted, home):
         return
     shutil.rmtree(folder, ignore_errors=True)
     setting, shifted = wanted.setting, images_of(wanted)
@@ -54,12 +78,17 @@ def make_recording(wanted: Recording, home: Path) -> None:
         setting.setup(shifted, wanted.model, {}),
         folder,
         epochs=setting.record,
-        seed=wanted.seed + _APART * wanted.number,
+        seed=wanted.seed + APART * wanted.number,
         signals=[*DEFAULT, *setting.also],
         features=setting.features,
     )
     for tensors in folder.glob("checkpoint/*.safetensors"):
         tensors.unlink()
+
+
+def is_recorded(wanted: Recording, home: Path) -> bool:
+    """Whether it is there, to its end."""
+    return (_folder(wanted, home) / "names.parquet").exists()  # which is written last
 
 
 def _truth(shifted: Shifted) -> pa.Table:
@@ -94,14 +123,9 @@ def _folder(wanted: Recording, home: Path) -> Path:
     return home / "recordings" / wanted.digest
 
 
-@lru_cache(2)
-def _kept_images(setting: str, shift: tuple[tuple[str, float], ...], seed: int) -> Shifted:
-    return settings()[setting].images(dict(shift), seed)
-
-
 def images_of(wanted: Cell | Recording) -> Shifted:
-    """Give the images that this is about; the last ones stay in memory."""
-    return _kept_images(wanted.setting.name, tuple(wanted.shift.items()), wanted.seed)
+    """Give the images that this is about."""
+    return wanted.setting.images(wanted.shift, wanted.seed)
 
 
 def chosen(cell: Cell, home: Path) -> Coreset:
@@ -134,46 +158,41 @@ def _whole(cell: Cell, home: Path) -> dict[str, Any]:
         "accuracy": accuracies[-1],
         "best_accuracy": max(accuracies),
         "training_seconds": sum(epoch["seconds"] for epoch in history),
-        "recording_seconds": 0.0,
         "forward": sum(epoch["forward"] for epoch in history),
         "backward": sum(epoch["backward"] for epoch in history),
+        "recorded": 0,
     }
 
 
 def _trained(cell: Cell, home: Path, coreset: Coreset | None) -> dict[str, Any]:
-    setting, row = cell.setting, cell.row
+    """Train from a start of its own: not from that of the recording, which it would suit best."""
+    setting, row, seed = cell.setting, cell.row, cell.seed + _TRAINED
     changes = dict(row.train)
     length = {name: changes.pop(name) for name in ("iterations", "epochs") if name in changes}
     setup = setting.setup(images_of(cell), cell.model, changes)
     ids = None if coreset is None else coreset.ids
     told = setup.settings(
-        seed=cell.seed,
+        seed=seed,
+        judged=setup.test_images.fingerprint,
         ids=None if ids is None else digest(ids),
         length=length,
-        dynamic=None
-        if row is None or not row.is_dynamic
-        else [row.method, row.dynamic, cell.pruned],
+        dynamic=[row.method, row.dynamic, cell.pruned] if row.is_dynamic else None,
     )
     folder = home / "trained" / seal(told)[:16]
     if not (folder / "result.json").exists():
         chooser = _chooser(cell) if row.is_dynamic else None
-        train(setup, folder, ids=ids, seed=cell.seed, dynamic=chooser, **length)
+        train(setup, folder, ids=ids, seed=seed, dynamic=chooser, **length)
         shutil.rmtree(folder / "checkpoint")
-    return _values(read_json(folder / "result.json"), cell, home, coreset) | _uses(folder)
+    return _values(read_json(folder / "result.json"), cell, coreset) | _uses(folder)
 
 
-def _values(
-    result: dict[str, Any], cell: Cell, home: Path, coreset: Coreset | None
-) -> dict[str, Any]:
-    recording = 0.0
-    if coreset is not None and cell.recordings:  # only the epochs that were looked at count
-        share = coreset.card["epochs"] / cell.setting.record
-        seconds = (seconds_recorded(_folder(each, home)) for each in cell.recordings)
-        recording = share * sum(seconds)
+def _values(result: dict[str, Any], cell: Cell, coreset: Coreset | None) -> dict[str, Any]:
+    """Give what was reached and what it cost: images that went through the model, also before."""
     names = ("accuracy", "best_accuracy", "forward", "backward")
+    seen = 0 if coreset is None else coreset.card["epochs"] * len(cell.recordings)
     return {name: result[name] for name in names} | {
         "training_seconds": result["seconds"],
-        "recording_seconds": recording,
+        "recorded": seen * result["samples"],
     }
 
 
@@ -188,10 +207,11 @@ def _uses(folder: Path) -> dict[str, Any]:
 def _chooser(cell: Cell) -> Callable[[int, int], Dynamic]:
     """Make the dynamic method of a row for the number of samples and of epochs."""
     name, given = cell.row.method, cell.row.dynamic
+    keep = float(1 - Decimal(repr(cell.pruned)))
 
     def make(samples: int, epochs: int) -> Dynamic:
         if name == "random-dynamic":
-            return RandomEveryEpoch(samples, keep=1 - cell.pruned, seed=cell.seed)
+            return RandomEveryEpoch(samples, keep=keep, seed=cell.seed)
         if name == "infobatch":
             return InfoBatch(samples, epochs=epochs, seed=cell.seed, **given)
         return IES(samples, **given)

@@ -21,9 +21,16 @@ _THICK = 0.6
 
 
 def time_bars(
-    axes: "Axes", recording: Mapping[str, Array], training: Mapping[str, Array], *, full: float
+    axes: "Axes",
+    recording: Mapping[str, Array],
+    training: Mapping[str, Array],
+    *,
+    full: float,
+    unit: str = "time",
 ) -> "Axes":
     """Stack the time of recording and of training, as shares of training on everything: `full`.
+
+    `unit` names what is counted, if it is not time.
 
     References
     ----------
@@ -39,7 +46,7 @@ def time_bars(
     axes.bar_label(second, [f"{100 * share:.0f} %" for share in total], padding=4)
     whole = axes.axvline(1, color="black", linestyle="--", linewidth=1)
     axes.set_xlim(0, 1.15 * np.nanmax([1, *total]))
-    axes.set_xlabel("time (% of training on everything)")
+    axes.set_xlabel(f"{unit} (% of training on everything)")
     axes.xaxis.set_major_formatter(percent)
     _name_rows(axes, {name: recording[name] + training[name] for name in training})
     _key_above(axes, [first, second, whole], ["recording", "training", "everything"])

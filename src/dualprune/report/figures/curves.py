@@ -36,10 +36,12 @@ def accuracy_by_time(
     time: Mapping[str, Array],
     *,
     full: float | None = None,
+    unit: str = "total time",
 ) -> "Axes":
     """Draw accuracy against the share pruned, coloured by the mean time that a method takes.
 
-    `time` is that of recording and training, as a share of training on everything.
+    `time` is that of recording and training, as a share of training on everything; `unit` names
+    what is counted, if it is not time.
 
     References
     ----------
@@ -58,7 +60,7 @@ def accuracy_by_time(
         scale,
         ax=axes,
         location="bottom",
-        label="total time\n(% of training on everything)",
+        label=f"{unit}\n(% of training on everything)",
         format=FuncFormatter(percent),
         aspect=40,
     )

@@ -76,7 +76,7 @@ function listenToMap(plot) {
 function tellShare(share) {
   const told = [`${percent(share)} kept`];
   if (count === report.samples) told.push(`${grouped(kept.reduce((sum, is) => sum + is, 0))} samples`);
-  const mean = kept.reduce((sum, is, i) => sum + is * column.confidence[i], 0) / kept.reduce((sum, is) => sum + is, 0);
+  const mean = kept.reduce((sum, is, i) => sum + (is ? column.confidence[i] : 0), 0) / kept.reduce((sum, is) => sum + is, 0);
   told.push(`of mean confidence ${mean.toFixed(2)}`);
   const doubted = column.doubted.reduce((sum, is) => sum + is, 0);
   if (doubted) told.push(`with ${percent(kept.reduce((sum, is, i) => sum + is * column.doubted[i], 0) / doubted)} of the labels that look wrong`);
