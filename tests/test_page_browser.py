@@ -292,6 +292,7 @@ def test_the_slider_keeps_what_the_library_would(browser, visiting, crowd):
         k = int(600 * percent / 100 + 0.5)
         assert slide(browser, percent) == crowd.keeping(k).tolist(), percent
         assert f"kept, {k} samples" in text(browser, "#share-told")
+        assert "NaN" not in text(browser, "#share-told")
         densities[percent] = tuple(ask(browser, "[...map.density.data.density]"))
     assert len(set(densities.values())) == len(densities)
     peaks = [np.argmax(densities[percent]) for percent in (5, 30, 90)]

@@ -10,7 +10,6 @@ import numpy as np
 
 from dualprune.arrays import Array, inputs, knobs
 from dualprune.coreset import Coreset
-from dualprune.data import NAMED
 from dualprune.report.page.facts import Facts
 from dualprune.report.page.pack import safe_text
 from dualprune.run import Run
@@ -97,8 +96,7 @@ def repeat(coreset: Coreset | None) -> str | None:
     if "asked" in card:
         asked, recipe = card["asked"], card["asked"]["settings"]["recipe"]
         chosen = {"method": asked["method"], "model": card["model"], "recipe": recipe["name"]}
-        data = card["data_name"] if card["data_name"] in NAMED else "DATA"  # else a path we lack
-        return _command("prune", data, **chosen, **counted)
+        return _command("prune", safe_text(card["data_name"]), **chosen, **counted)
     return _select_again(card, counted)
 
 
