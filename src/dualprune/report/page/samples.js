@@ -92,7 +92,9 @@ function showCard(sample) {
     row.insertCell().append(isolated(value));
   }
   const told = `the label's probability, epochs ${report.epochs[0]} to ${report.epochs.at(-1)}`;
-  const parts = [thumbnail(sample), snippet(sample), table, trajectory(sample), element("p", told, "hint")];
+  const bare = (report.sheet || report.texts) && picture[sample] < 0;
+  const without = bare ? element("p", `The page shows ${grouped(report.pictured.length)} samples, not this one.`, "hint") : null;
+  const parts = [thumbnail(sample), snippet(sample), without, table, trajectory(sample), element("p", told, "hint")];
   const card = document.getElementById("card");
   card.dataset.id = column.id[sample];
   card.replaceChildren(...parts.filter(Boolean));
