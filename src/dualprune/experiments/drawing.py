@@ -56,10 +56,16 @@ def _accuracy(lines: Sequence[Line], folder: Path) -> list[Path]:
     curves, costly, bars = figure(7, 4.5), figure(7, 5.5), figure(7, 1 + 0.35 * len(training))
     accuracy_curves(curves.add_subplot(), shares, accuracy, full=full)
     accuracy_by_time(costly.add_subplot(), shares, accuracy, cost, full=full, unit=_COST)
-    flat = [{row: np.nanmean(each[row], axis=0) for row in each} for each in (recording, training)]
+    flat = [{row: _mean(each[row]) for row in each} for each in (recording, training)]
     time_bars(bars.add_subplot(), *flat, full=images, unit=_COST)
     drawn = {"accuracy": curves, "accuracy-by-cost": costly, "cost": bars}
     return [save(each, folder / name)[0] for name, each in drawn.items()]
+
+
+def _mean(values: Array) -> Array:
+    """Give the mean over shares of each seed that has them all, or NaN where none has."""
+    whole = values[:, ~np.isnan(values).any(axis=0)]
+    return np.asarray(whole.mean(axis=0)) if whole.size else np.full(1, np.nan)
 
 
 def _removed(experiment: Experiment, lines: Sequence[Line], folder: Path) -> list[Path]:

@@ -1,7 +1,7 @@
 """A table of an experiment: ours beside the paper's, for a terminal, Markdown and LaTeX."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from math import isnan
@@ -151,9 +151,16 @@ _WHAT = {
 def as_markdown(table: Table) -> str:
     """Give the table as Markdown, its title above and its notes below."""
     head = [f"| {' | '.join(table.header)} |", f"|{'---|' * len(table.header)}"]
-    body = [f"| {' | '.join([name, *map(str, row)])} |" for name, row in table.rows.items()]
+    body = [f"| {' | '.join(cells)} |" for cells in _cells(table)]
     notes = ["", *(f"- {note}" for note in table.notes)] if table.notes else []
     return "\n".join([f"**{table.title}**", "", *head, *body, *notes, ""])
+
+
+def _cells(table: Table) -> Iterator[list[str]]:
+    """Give every row as texts, as many as there are columns."""
+    for name, row in table.rows.items():
+        texts = [name, *map(str, row)]
+        yield texts + [""] * (len(table.header) - len(texts))
 
 
 def as_latex(table: Table) -> str:
@@ -164,7 +171,7 @@ def as_latex(table: Table) -> str:
     def line(cells: list[str]) -> str:
         return " & ".join("".join(escape.get(c, c) for c in cell) for cell in cells) + r" \\"
 
-    body = [line([name, *map(str, row)]) for name, row in table.rows.items()]
+    body = [line(cells) for cells in _cells(table)]
     start, end = rf"\begin{{tabular}}{{{columns}}}", r"\end{tabular}"
     parts = [f"% {table.title}", start, r"\toprule", line(table.header), r"\midrule", *body]
     return "\n".join([*parts, r"\bottomrule", end, ""])
