@@ -10,7 +10,7 @@ import pytest
 
 from dualprune import Coreset, Run, score, select
 from dualprune.arrays import knobs
-from dualprune.cli.__main__ import app, main
+from dualprune.cli.__main__ import app
 from dualprune.run.attempts import Attempt, Description
 from dualprune.run.features import write_features
 from dualprune.run.writer import begin, write_part
@@ -46,18 +46,6 @@ def run(tmp_path):
     features = np.random.default_rng(0).normal(size=(SAMPLES, 4))
     write_features(tmp_path / "run", EPOCHS, features)
     return tmp_path / "run"
-
-
-@pytest.fixture
-def dualprune(monkeypatch, capsys):
-    def call(*words):
-        monkeypatch.setattr(sys, "argv", ["dualprune", *map(str, words)])
-        with pytest.raises(SystemExit) as stop:
-            main()
-        printed = capsys.readouterr()
-        return stop.value.code or 0, printed.out, printed.err
-
-    return call
 
 
 @pytest.mark.parametrize("name", SCORES)

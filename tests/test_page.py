@@ -20,7 +20,6 @@ from PIL import Image
 
 from dualprune import Coreset, Run, score, select
 from dualprune.audit import judge
-from dualprune.cli.__main__ import main
 from dualprune.data import in_memory, load
 from dualprune.errors import InputError, MissingError
 from dualprune.files import write_json
@@ -58,18 +57,6 @@ def chosen(run, k=20, *, knobs=None, **more):
     return select_from(
         "beta", [run], score_runs("dual", [run]), k=k, seed=5, given=knobs or {}, **more
     )
-
-
-@pytest.fixture
-def dualprune(monkeypatch, capsys):
-    def call(*words):
-        monkeypatch.setattr(sys, "argv", ["dualprune", *map(str, words)])
-        with pytest.raises(SystemExit) as stop:
-            main()
-        printed = capsys.readouterr()
-        return stop.value.code or 0, printed.out, printed.err
-
-    return call
 
 
 class Parsed(HTMLParser):

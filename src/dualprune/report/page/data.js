@@ -6,7 +6,7 @@ const report = JSON.parse(document.getElementById("data").textContent);
 function decoded({ kind, base64 }) {
   const text = atob(base64);
   const bytes = new Uint8Array(text.length);
-  for (let i = 0; i < text.length; i++) bytes[i] = text.charCodeAt(i); // ten times faster than Uint8Array.from
+  for (let i = 0; i < text.length; i++) bytes[i] = text.charCodeAt(i); // Uint8Array.from took half of the time until the page could be used
   return new globalThis[kind](bytes.buffer);
 }
 
