@@ -131,9 +131,12 @@ FIGURES = {
     "rank_correlation_bars": Figure(
         lambda axes, g: figures.rank_correlation_bars(axes, g.seeds), lines=1, bars=4, names=NAMES
     ),
+    "gain_map": Figure(
+        lambda axes, g: figures.gain_map(axes, SHARES, g.grid, over="dual+beta"), names=NAMES[:3]
+    ),
 }
 OF_SAMPLES = [name for name, each in FIGURES.items() if any(each.points)]
-OF_SEEDS = [name for name, each in FIGURES.items() if not any(each.points) and each.names]
+OF_SEEDS = [name for name, each in FIGURES.items() if each.lines and each.names]
 
 every_figure = pytest.mark.parametrize("name", FIGURES)
 
@@ -387,6 +390,23 @@ def test_correlations_are_means_with_their_deviations():
         ends = mean(values) + stdev(values) * np.array([-1, 1])
         np.testing.assert_allclose(segment[:, 0], ends)
         assert axes.get_xlim()[0] < ends[0]
+
+
+def test_gains_are_differences_of_the_same_seed_under_their_share():
+    both = {
+        "random": np.array([[0.5, 0.6], [0.8, 0.9]]),
+        "dual": np.array([[0.1, 0.2], [0.81, 0.93]]),
+        "el2n": np.array([[np.nan, np.nan], [0.79, np.nan]]),
+    }
+    axes = figures.gain_map(one_axes(), np.array([0.9, 0.3]), both, over="random")
+    found = {text.get_position(): text.get_text() for text in axes.texts}
+    assert found == {(0, 0): "+2.0 ± 1.4", (1, 0): "-40.0 ± 0.0", (0, 1): "-1.0"}
+    assert [text.get_text() for text in axes.get_xticklabels()] == ["30", "90"]
+    assert row_names(axes) == ["dual", "el2n (3 missing)"]
+    colors = axes.images[0].to_rgba(axes.images[0].get_array())
+    assert colors[0, 0, 2] > colors[0, 0, 0], "blue is a gain"
+    assert colors[0, 1, 2] < colors[0, 1, 0], "orange is a loss"
+    assert axes.get_title("right") == "points of accuracy over random"
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from dualprune.report.figures import (
     accuracy_by_time,
     accuracy_curves,
     figure,
+    gain_map,
     rank_correlation_bars,
     removed_curves,
     save,
@@ -24,6 +25,7 @@ from dualprune.report.figures import (
 __all__ = ["draw"]
 
 _COST = "images through the model"
+_REFERENCE = "Random"
 
 
 def draw(
@@ -59,6 +61,9 @@ def _accuracy(lines: Sequence[Line], folder: Path) -> list[Path]:
     flat = [{row: _mean(each[row]) for row in each} for each in (recording, training)]
     time_bars(bars.add_subplot(), *flat, full=images, unit=_COST)
     drawn = {"accuracy": curves, "accuracy-by-cost": costly, "cost": bars}
+    if _REFERENCE in accuracy and len(accuracy) > 1:
+        drawn["gain"] = figure(3 + 1.1 * len(shares), 1.2 + 0.35 * len(accuracy))
+        gain_map(drawn["gain"].add_subplot(), shares, accuracy, over=_REFERENCE)
     return [save(each, folder / name)[0] for name, each in drawn.items()]
 
 

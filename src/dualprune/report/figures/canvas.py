@@ -19,6 +19,7 @@ __all__ = [
     "GREY",
     "ORANGE",
     "REFERENCE",
+    "diverging",
     "figure",
     "key_beside",
     "percent",
@@ -81,6 +82,13 @@ def ramp() -> "Colormap":
     from matplotlib.colors import ListedColormap  # noqa: PLC0415
 
     return ListedColormap([colormaps["plasma"](0.8 * step / 255) for step in range(256)])
+
+
+def diverging() -> "Colormap":
+    """Give colours from orange for losses over white to blue for gains; black reads on all."""
+    from matplotlib.colors import LinearSegmentedColormap  # noqa: PLC0415 - optional
+
+    return LinearSegmentedColormap.from_list("losses and gains", ["#f5a669", "#ffffff", "#7db8e0"])
 
 
 def tidy(axes: "Axes") -> None:

@@ -1,0 +1,50 @@
+"""What methods gain over another, as a coloured table."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dualprune.arrays import Array
+from dualprune.report.figures.canvas import diverging, percent, plain
+from dualprune.report.figures.seeds import mean_and_deviation, with_gaps
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["gain_map"]
+
+_FULL_COLOR = 0.03  # a gain of three points is large; what falls by thirty need not hide it
+
+
+def gain_map(axes: "Axes", pruned: Array, accuracy: Mapping[str, Array], *, over: str) -> "Axes":
+    """Write into each field what a method gains over the one named `over`, in points.
+
+    Accuracies have the shape (shares, seeds), NaN where one is missing. They are compared seed by
+    seed; a field holds the mean of the differences and their deviation.
+    """
+    order = np.argsort(pruned, kind="stable")
+    gains = {name: each - accuracy[over] for name, each in accuracy.items() if name != over}
+    fields = np.stack([each[order] for each in gains.values()])
+    mean, deviation = mean_and_deviation(fields)
+    axes.imshow(mean, cmap=diverging(), vmin=-_FULL_COLOR, vmax=_FULL_COLOR, aspect="auto")
+    for row, column in np.argwhere(np.isfinite(mean)):
+        told = _points(mean[row, column], deviation[row, column])
+        axes.text(column, row, told, ha="center", va="center", fontsize="small")
+    axes.set_yticks(range(len(gains)), [plain(with_gaps(*each)) for each in gains.items()])
+    axes.set_xticks(range(len(order)), [percent(share) for share in pruned[order]])
+    axes.set_xlabel("share pruned (%)")
+    axes.set_title(f"points of accuracy over {plain(over)}", loc="right")
+    axes.tick_params(length=0)
+    axes.spines[:].set_visible(False)
+    return axes
+
+
+def _points(mean: float, deviation: float) -> str:
+    """Write a difference of shares in percent.
+
+    >>> _points(0.0204, 0.003), _points(-0.369, np.nan)
+    ('+2.0 ± 0.3', '-36.9')
+    """
+    spread = "" if np.isnan(deviation) else f" ± {100 * deviation:.1f}"
+    return f"{100 * mean:+.1f}{spread}"
