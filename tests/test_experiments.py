@@ -10,10 +10,11 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+from dualprune.data import CORRUPTIONS
 from dualprune.errors import DamagedError, InputError
 from dualprune.experiments import results
 from dualprune.experiments.cells import cells, recordings
-from dualprune.experiments.drawing import draw
+from dualprune.experiments.drawing import _removed_kinds, draw
 from dualprune.experiments.experiment import WHOLE, experiments, find_experiment
 from dualprune.experiments.results import Line, append, read
 from dualprune.experiments.runner import _alone, missing, run, workplace
@@ -61,6 +62,28 @@ def test_every_experiment_runs_and_is_drawn(name, out):
     for path in drawn:
         assert path.read_bytes().startswith(b"\x89PNG")
         assert path.with_suffix(".svg").stat().st_size > 0
+
+
+@pytest.mark.parametrize("name", ["removed-images-20", "stability", SMALL])
+def test_what_is_there_so_far_is_drawn(name, out, tmp_path):
+    experiment = find_experiment(name)
+    lines = run_here(experiment, out)
+    for count in (1, len(lines) // 2):
+        for some in (lines[:count], lines[count:]):
+            draw(experiment, "smoke", some, tmp_path, workplace(out))
+            assert tabulate(experiment, "smoke", some).rows
+
+
+def test_kinds_of_corruption_are_drawn_apart(out, tmp_path):
+    experiment = find_experiment("removed-images-20")
+    lines = run_here(experiment, out)
+    drawn = draw(experiment, "smoke", lines, tmp_path, workplace(out))
+    assert [path.stem for path in drawn] == ["removed", "removed-kinds"]
+    kinds = _removed_kinds([line for line in lines if line.row == "DUAL"])
+    assert list(kinds) == list(CORRUPTIONS)
+    for kind, values in kinds.items():
+        stored = [line.values["removed"][kind] for line in lines if line.row == "DUAL"]
+        assert values.tolist() == [stored]
 
 
 def reproduce(out, *words):

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from dualprune.arrays import Array
+from dualprune.data import CORRUPTIONS
 from dualprune.experiments.cells import cells
 from dualprune.experiments.experiment import WHOLE, Experiment
 from dualprune.experiments.pictures import PICTURES
@@ -26,6 +27,7 @@ __all__ = ["draw"]
 
 _COST = "images through the model"
 _REFERENCE = "Random"
+_KINDS_OF = "DUAL"
 
 
 def draw(
@@ -46,6 +48,8 @@ def _accuracy(lines: Sequence[Line], folder: Path) -> list[Path]:
     """Draw accuracies, and their cost in images: seconds would tell how busy the machine was."""
     whole = [line.values for line in lines if line.row == WHOLE.name]
     others = [line for line in lines if line.row != WHOLE.name]
+    if not (whole and others):
+        return []  # nothing to compare yet
     shares = np.array(sorted({line.pruned for line in others}))
     full, images = (
         float(np.mean([values[name] for values in whole])) for name in ("accuracy", "forward")
@@ -74,13 +78,30 @@ def _mean(values: Array) -> Array:
 
 
 def _removed(experiment: Experiment, lines: Sequence[Line], folder: Path) -> list[Path]:
-    (what, share), *_ = experiment.shift.items()
-    shares = np.array(sorted({line.pruned for line in lines}))
-    curves = figure(7, 4.5)
-    told = {"labels": "wrong labels", "images": "corrupted images"}[what]
-    removed = _by_row(lines, lambda line: line.values["removed"][what])
-    removed_curves(curves.add_subplot(), shares, removed, wrong=share, what=told)
-    return [save(curves, folder / "removed")[0]]
+    """Draw how many damaged samples each row prunes, and how many of each kind DUAL does."""
+    ((damage, share),) = experiment.shift.items()
+    what = {"labels": "wrong labels", "images": "corrupted images"}[damage]
+
+    def save_curves(name: str, lines: Sequence[Line], removed: dict[str, Array]) -> Path:
+        shares, curves = np.array(sorted({line.pruned for line in lines})), figure(7, 4.5)
+        removed_curves(curves.add_subplot(), shares, removed, wrong=share, what=what)
+        return save(curves, folder / name)[0]
+
+    removed = _by_row(lines, lambda line: line.values["removed"][damage])
+    drawn = [save_curves("removed", lines, removed)]
+    if damage == "images" and _KINDS_OF in removed:
+        same = [line for line in lines if line.row == _KINDS_OF]
+        drawn.append(save_curves("removed-kinds", same, _removed_kinds(same)))
+    return drawn
+
+
+def _removed_kinds(lines: Sequence[Line]) -> dict[str, Array]:
+    """Give what one row prunes of each kind of corruption, of shape (shares, seeds)."""
+    (row,) = {line.row for line in lines}
+    return {
+        kind: _by_row(lines, lambda line, kind=kind: line.values["removed"][kind])[row]  # type: ignore[misc]
+        for kind in CORRUPTIONS
+    }
 
 
 def _agreement(lines: Sequence[Line], folder: Path) -> list[Path]:
