@@ -8,24 +8,25 @@ import re
 from pathlib import Path
 
 from dualprune.experiments.experiment import find_experiment
-from dualprune.experiments.results import Line, read
+from dualprune.experiments.runner import found
 from dualprune.experiments.table import as_markdown, tabulate
 
 DOCS = Path(__file__).parent
 BLOCK = re.compile(r"(<!-- (\S+) (\S+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
-def filled(text: str, lines: list[Line]) -> str:
+def filled(text: str, out: Path) -> str:
     """Put today's tables in the place of those that are there."""
 
-    def table(found: re.Match[str]) -> str:
-        start, name, scale, end = found.groups()
-        same = [line for line in lines if (line.experiment, line.scale) == (name, scale)]
-        return f"{start}{as_markdown(tabulate(find_experiment(name), scale, same))}{end}"
+    def table(block: re.Match[str]) -> str:
+        start, name, scale, end = block.groups()
+        experiment = find_experiment(name)
+        lines = found(experiment, scale, out)
+        return f"{start}{as_markdown(tabulate(experiment, scale, lines))}{end}"
 
     return BLOCK.sub(table, text)
 
 
 if __name__ == "__main__":
     page = DOCS / "results.md"
-    page.write_text(filled(page.read_text("utf-8"), read(DOCS / "results" / "results.jsonl")))
+    page.write_text(filled(page.read_text("utf-8"), DOCS / "results"), "utf-8")

@@ -14,10 +14,10 @@ from dualprune.data import CORRUPTIONS
 from dualprune.errors import DamagedError, InputError
 from dualprune.experiments import results
 from dualprune.experiments.cells import cells, recordings
-from dualprune.experiments.drawing import _removed_kinds, draw
+from dualprune.experiments.drawing import _removed_kinds, _uses, draw
 from dualprune.experiments.experiment import WHOLE, experiments, find_experiment
 from dualprune.experiments.results import Line, append, read
-from dualprune.experiments.runner import _alone, missing, run, workplace
+from dualprune.experiments.runner import _alone, found, missing, run, workplace
 from dualprune.experiments.setting import settings
 from dualprune.experiments.table import as_latex, as_markdown, tabulate
 
@@ -72,6 +72,25 @@ def test_what_is_there_so_far_is_drawn(name, out, tmp_path):
         for some in (lines[:count], lines[count:]):
             draw(experiment, "smoke", some, tmp_path, workplace(out))
             assert tabulate(experiment, "smoke", some).rows
+
+
+def test_lines_come_in_the_order_of_the_table(out, tmp_path):
+    experiment = find_experiment(SMALL)
+    lines = run_here(experiment, out)
+    for line in reversed(lines):
+        append(tmp_path / "results.jsonl", line)
+    wanted = [cell.key for cell in cells(experiment, "smoke")]
+    assert [line.cell for line in found(experiment, "smoke", tmp_path)] == wanted
+
+
+def test_coresets_are_drawn_once_beside_what_is_chosen_while_training(out, tmp_path):
+    experiment = find_experiment("dynamic-noise")
+    lines = run_here(experiment, out)
+    drawn = draw(experiment, "smoke", lines, tmp_path, workplace(out))
+    assert [path.stem for path in drawn][-2:] == ["accuracy-by-images", "uses"]
+    uses = _uses([line for line in lines if line.row != WHOLE.name])
+    assert list(uses) == ["any coreset", "Random (dynamic)", "InfoBatch", "IES"]
+    assert uses["any coreset"].tolist() == [0.0] * 80 + [1.0] * 21
 
 
 def test_kinds_of_corruption_are_drawn_apart(out, tmp_path):

@@ -117,6 +117,12 @@ FIGURES = {
         lines=5,
         names=NAMES,
     ),
+    "accuracy_by_images": Figure(
+        lambda axes, g: figures.accuracy_by_images(axes, g.grid, g.grid, full=0.9),
+        lines=5,
+        names=NAMES,
+    ),
+    "use_curves": Figure(lambda axes, g: figures.use_curves(axes, g.seeds), lines=4, names=NAMES),
     "removed_curves": Figure(
         lambda axes, g: figures.removed_curves(axes, SHARES, g.grid, wrong=0.2),
         lines=6,
@@ -136,7 +142,9 @@ FIGURES = {
     ),
 }
 OF_SAMPLES = [name for name, each in FIGURES.items() if any(each.points)]
-OF_SEEDS = [name for name, each in FIGURES.items() if each.lines and each.names]
+OF_SEEDS = [
+    name for name, each in FIGURES.items() if each.lines and each.names and name != "use_curves"
+]
 
 every_figure = pytest.mark.parametrize("name", FIGURES)
 
@@ -390,6 +398,24 @@ def test_correlations_are_means_with_their_deviations():
         ends = mean(values) + stdev(values) * np.array([-1, 1])
         np.testing.assert_allclose(segment[:, 0], ends)
         assert axes.get_xlim()[0] < ends[0]
+
+
+def test_accuracy_stands_over_the_images_trained_on():
+    images = {"infobatch": np.array([[0.7, 0.9], [0.3, 0.5]])}
+    accuracy = {"infobatch": np.array([[0.8, 0.9], [0.5, 0.7]])}
+    axes = figures.accuracy_by_images(one_axes(), images, accuracy, full=0.95)
+    np.testing.assert_allclose(curve(axes, 0), [[0.4, 0.8], [0.6, 0.85]])
+    bars = {tuple(segment.ravel().round(6)) for segment in axes.collections[0].get_segments()}
+    around = {0.8: (0.85, stdev([0.8, 0.9])), 0.4: (0.6, stdev([0.5, 0.7]))}
+    assert bars == {
+        (x, round(y - spread, 6), x, round(y + spread, 6)) for x, (y, spread) in around.items()
+    }
+    assert key(axes) == ["infobatch", "everything"]
+
+
+def test_uses_are_relative_to_all_evenly_and_sorted():
+    axes = figures.use_curves(one_axes(), {"ies": np.array([1.0, 0, 4, 3])})
+    np.testing.assert_allclose(curve(axes, 0), [[0, 1 / 3, 2 / 3, 1], [2, 1.5, 0.5, 0]])
 
 
 def test_gains_are_differences_of_the_same_seed_under_their_share():

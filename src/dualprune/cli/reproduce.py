@@ -89,13 +89,9 @@ def _run(experiment: "Experiment", scale: str, out: Path, processes: int | None)
 
 
 def _found(experiment: "Experiment", scale: str, out: Path) -> "list[Line]":
-    from dualprune.experiments.results import read  # noqa: PLC0415
+    from dualprune.experiments.runner import found  # noqa: PLC0415 - loads torch
 
-    lines = [
-        line
-        for line in read(out / "results.jsonl")
-        if (line.experiment, line.scale) == (experiment.name, scale)
-    ]
+    lines = found(experiment, scale, out)
     if not lines:
         raise MissingError(f"{out} holds no results of {experiment.name} at this scale; run it")
     return lines

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from dualprune.experiments.pictures import PICTURES
 from dualprune.experiments.results import Line
 from dualprune.experiments.theory_figures import draw_theory
 from dualprune.report.figures import (
+    accuracy_by_images,
     accuracy_by_time,
     accuracy_curves,
     figure,
@@ -21,6 +23,7 @@ from dualprune.report.figures import (
     removed_curves,
     save,
     time_bars,
+    use_curves,
 )
 
 __all__ = ["draw"]
@@ -28,6 +31,7 @@ __all__ = ["draw"]
 _COST = "images through the model"
 _REFERENCE = "Random"
 _KINDS_OF = "DUAL"
+_QUANTILES = 101  # as many as a line holds
 
 
 def draw(
@@ -41,15 +45,19 @@ def draw(
         return PICTURES[str(experiment.draw)](todo, folder, home)
     if experiment.kind == "removed":
         return _removed(experiment, lines, folder)
-    return _accuracy(lines, folder) if experiment.kind == "accuracy" else _agreement(lines, folder)
-
-
-def _accuracy(lines: Sequence[Line], folder: Path) -> list[Path]:
-    """Draw accuracies, and their cost in images: seconds would tell how busy the machine was."""
+    if experiment.kind == "agreement":
+        return _agreement(lines, folder)
     whole = [line.values for line in lines if line.row == WHOLE.name]
     others = [line for line in lines if line.row != WHOLE.name]
     if not (whole and others):
         return []  # nothing to compare yet
+    drawn = _accuracy(whole, others, folder)
+    is_dynamic = any("uses" in line.values for line in others)
+    return drawn + _dynamic(whole, others, folder) if is_dynamic else drawn
+
+
+def _accuracy(whole: Sequence[dict[str, Any]], others: Sequence[Line], folder: Path) -> list[Path]:
+    """Draw accuracies, and their cost in images: seconds would tell how busy the machine was."""
     shares = np.array(sorted({line.pruned for line in others}))
     full, images = (
         float(np.mean([values[name] for values in whole])) for name in ("accuracy", "forward")
@@ -69,6 +77,32 @@ def _accuracy(lines: Sequence[Line], folder: Path) -> list[Path]:
         drawn["gain"] = figure(3 + 1.1 * len(shares), 1.2 + 0.35 * len(accuracy))
         gain_map(drawn["gain"].add_subplot(), shares, accuracy, over=_REFERENCE)
     return [save(each, folder / name)[0] for name, each in drawn.items()]
+
+
+def _dynamic(whole: Sequence[dict[str, Any]], others: Sequence[Line], folder: Path) -> list[Path]:
+    """Draw accuracy by the images trained on, and how evenly the most pruned use the samples."""
+    full, images = (
+        float(np.mean([values[name] for values in whole])) for name in ("accuracy", "backward")
+    )
+    accuracy = _by_row(others, lambda line: float(line.values["accuracy"]))
+    trained_on = _by_row(others, lambda line: float(line.values["backward"]) / images)
+    by_images, evenly = figure(7, 4.5), figure(7, 4.5)
+    accuracy_by_images(by_images.add_subplot(), trained_on, accuracy, full=full)
+    most = max(line.pruned for line in others)
+    use_curves(evenly.add_subplot(), _uses([line for line in others if line.pruned == most]))
+    drawn = {"accuracy-by-images": by_images, "uses": evenly}
+    return [save(each, folder / name)[0] for name, each in drawn.items()]
+
+
+def _uses(lines: Sequence[Line]) -> dict[str, Array]:
+    """Give quantiles of how often samples are used, over seeds; coresets are all used alike."""
+    coreset = np.linspace(0, 1, _QUANTILES) >= lines[0].pruned
+    dynamic = [line for line in lines if "uses" in line.values]
+    uses = {
+        row: np.mean([line.values["uses"] for line in dynamic if line.row == row], axis=0)
+        for row in dict.fromkeys(line.row for line in dynamic)
+    }
+    return {"any coreset": coreset.astype(float), **uses}
 
 
 def _mean(values: Array) -> Array:

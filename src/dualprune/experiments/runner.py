@@ -16,7 +16,7 @@ from dualprune.experiments.results import Line, append, code_digest, made_with, 
 from dualprune.experiments.work import end_with_parent, make_recording, measure, one_thread
 from dualprune.files import make_folders
 
-__all__ = ["missing", "processes_of_one_thread", "run", "workplace"]
+__all__ = ["found", "missing", "processes_of_one_thread", "run", "workplace"]
 
 T = TypeVar("T")
 
@@ -56,8 +56,14 @@ def run(
             append(out / "results.jsonl", _line(cell, done.result()))
             told = f"{cell.row.name}, {cell.pruned:.0%} pruned, seed {cell.seed}"
             tell(f"{number} of {len(todo)}: {told}")
-        wanted = {cell.key for cell in cells(experiment, scale)}
-        return [line for line in read(out / "results.jsonl") if line.cell in wanted]
+        return found(experiment, scale, out)
+
+
+def found(experiment: Experiment, scale: str, out: Path) -> list[Line]:
+    """Give the lines that are there, in the order of the table, not in that of their making."""
+    order = {cell.key: number for number, cell in enumerate(cells(experiment, scale))}
+    lines = [line for line in read(out / "results.jsonl") if line.cell in order]
+    return sorted(lines, key=lambda line: order[line.cell])
 
 
 def _record(

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.lines import Line2D
 
-__all__ = ["accuracy_by_time", "accuracy_curves", "removed_curves"]
+__all__ = ["accuracy_by_images", "accuracy_by_time", "accuracy_curves", "removed_curves"]
 
 _MARKERS = "osD^vPX"  # not as many as colours, so that a colour comes back with another marker
 
@@ -67,6 +67,32 @@ def accuracy_by_time(
     return axes
 
 
+def accuracy_by_images(
+    axes: "Axes",
+    images: Mapping[str, Array],
+    accuracy: Mapping[str, Array],
+    *,
+    full: float | None = None,
+) -> "Axes":
+    """Draw accuracy against the images trained on, as a share of training on everything.
+
+    Methods that prune while training have no share pruned of their own; this compares them.
+
+    References
+    ----------
+    The comparison with dynamic pruning of Cho et al., 2025. arXiv:2502.06905
+    """
+    lines = []
+    for method, color, marker in zip(accuracy, cycle(COLORS), cycle(_MARKERS), strict=False):
+        trained_on, _ = mean_and_deviation(images[method])
+        mean, deviation = mean_and_deviation(accuracy[method])
+        order = np.argsort(trained_on, kind="stable")
+        lines += axes.plot(trained_on[order], mean[order], color=color, marker=marker, markersize=5)
+        axes.vlines(trained_on, mean - deviation, mean + deviation, color=color, alpha=0.5)
+    axes.set_xlabel("images trained on\n(% of training on everything)")
+    return _explain_accuracy(axes, lines, accuracy, full)
+
+
 def removed_curves(
     axes: "Axes",
     pruned: Array,
@@ -88,7 +114,9 @@ def removed_curves(
         [0, wrong, 1], [0, 1, 1], color=REFERENCE, linestyle="--", linewidth=1, zorder=1
     )
     lines += axes.plot([0, 1], [0, 1], color=REFERENCE, linestyle=":", linewidth=1, zorder=1)
-    axes.set(xlim=(0, 1), ylim=(-0.02, 1.02), ylabel=f"{what} removed (%)")
+    told = {"xlabel": "share pruned (%)", "ylabel": f"{what} removed (%)"}
+    axes.set(xlim=(0, 1), ylim=(-0.02, 1.02), **told)
+    _in_percent(axes)
     names = [with_gaps(method, values) for method, values in removed.items()]
     key_beside(axes, lines, [*names, "perfect", "expected at random"])
     return axes
@@ -102,12 +130,20 @@ def _accuracy(
     full: float | None,
 ) -> "Axes":
     lines = _curves(axes, pruned, accuracy, colors)
+    axes.set_xlabel("share pruned (%)")
+    return _explain_accuracy(axes, lines, accuracy, full)
+
+
+def _explain_accuracy(
+    axes: "Axes", lines: "list[Line2D]", accuracy: Mapping[str, Array], full: float | None
+) -> "Axes":
     names = [with_gaps(method, values) for method, values in accuracy.items()]
     if full is not None:
         lines.append(axes.axhline(full, color=REFERENCE, linestyle="--", linewidth=1, zorder=1))
         names.append("everything")
     key_beside(axes, lines, names)
     axes.set_ylabel("accuracy (%)")
+    _in_percent(axes)
     return axes
 
 
@@ -124,8 +160,10 @@ def _curves(
             axes.vlines(x, low, high, color=color, alpha=0.5)
         else:
             axes.fill_between(x, low, high, color=color, alpha=0.15, linewidth=0)
-    axes.set_xlabel("share pruned (%)")
+    return lines
+
+
+def _in_percent(axes: "Axes") -> None:
     axes.xaxis.set_major_formatter(percent)
     axes.yaxis.set_major_formatter(percent)
     tidy(axes)
-    return lines
