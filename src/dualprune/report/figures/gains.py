@@ -43,8 +43,8 @@ def gain_map(axes: "Axes", pruned: Array, accuracy: Mapping[str, Array], *, over
 def _points(mean: float, deviation: float) -> str:
     """Write a difference of shares in percent.
 
-    >>> _points(0.0204, 0.003), _points(-0.369, np.nan)
-    ('+2.0 ± 0.3', '-36.9')
+    >>> _points(0.0204, 0.003), _points(-0.369, np.nan), _points(-0.0001, np.nan)
+    ('+2.0 ± 0.3', '-36.9', '+0.0')
     """
     spread = "" if np.isnan(deviation) else f" ± {100 * deviation:.1f}"
-    return f"{100 * mean:+.1f}{spread}"
+    return f"{round(100 * mean, 1) + 0.0:+.1f}{spread}"  # no minus before zero
