@@ -207,6 +207,7 @@ def test_a_table_shows_mean_deviation_and_what_the_paper_printed():
     table = tabulate(experiment, "smoke", list(table_lines(experiment)))
     assert str(table.rows["everything"][0]) == "50.5 ± 0.7 (95.3)"
     assert [str(entry) for entry in table.rows["DUAL+beta"]] == ["70.5 ± 0.7 (91.4)"]
+    assert table.header == ["pruned", "80%"]
     assert "| DUAL+beta | 70.5 ± 0.7 (91.4) |" in as_markdown(table)
     assert r"DUAL{+}beta & 70.5 $\pm$ 0.7 (91.4) \\" in as_latex(table)
     assert any(note.startswith("AUM: ") for note in table.notes)

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 from rich.console import Console
+from rich.table import Column
 from rich.table import Table as RichTable
 from rich.text import Text
 
@@ -116,7 +117,9 @@ def _present(experiment: "Experiment", scale: str, out: Path, lines: "list[Line]
 
 
 def _shown(table: "Table") -> RichTable:
-    shown = RichTable(*table.header, title=table.title, caption="\n".join(table.notes))
+    first, *shares = table.header
+    names = Column(first, no_wrap=True)
+    shown = RichTable(names, *shares, title=table.title, caption="\n".join(table.notes))
     for name, row in table.rows.items():
         shown.add_row(Text(name), *map(str, row))
     return shown

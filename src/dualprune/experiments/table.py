@@ -15,22 +15,22 @@ __all__ = ["Entry", "Table", "as_latex", "as_markdown", "tabulate"]
 
 @dataclass(frozen=True)
 class Entry:
-    """Percentages over seeds, and what the paper printed, if it did."""
+    """Percentages or shares over seeds, and what the paper printed, if it did."""
 
     ours: list[float]
     paper: float | None
+    digits: int = 1
 
     def __str__(self) -> str:
         """Give our mean and deviation, and the paper's mean in brackets.
 
-        >>> str(Entry([90.0, 92.0], 95.51)), str(Entry([], None))
-        ('91.0 ± 1.4 (95.5)', '')
+        >>> [str(each) for each in (Entry([90.0, 92.0], 95.51), Entry([0.25], None, digits=2))]
+        ['91.0 ± 1.4 (95.5)', '0.25']
         """
-        digits = 1 if max([*self.ours, self.paper or 0]) > 1 else 2  # percentages, or shares
-        told = f"{mean(self.ours):.{digits}f}" if self.ours else ""
+        told = f"{mean(self.ours):.{self.digits}f}" if self.ours else ""
         if len(self.ours) > 1:
-            told += f" ± {stdev(self.ours):.{digits}f}"
-        return told if self.paper is None else f"{told} ({self.paper:.{digits}f})".strip()
+            told += f" ± {stdev(self.ours):.{self.digits}f}"
+        return told if self.paper is None else f"{told} ({self.paper:.{self.digits}f})".strip()
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ def tabulate(experiment: Experiment, scale: str, lines: Sequence[Line]) -> Table
     told = f"{_WHAT[experiment.kind]}; {setting.about}, {model}, {seeds}{paper}"
     return Table(
         title=f"{experiment.title}: {told}",
-        header=["", *(f"{share:.0%} pruned" for share in shares)],
+        header=["pruned", *(f"{share:.0%}" for share in shares)],
         rows=_ROWS[experiment.kind](experiment, lines, shares),
         notes=[
             *(f"{row}: {doubt}" for row, doubt in experiment.doubts.items()),
@@ -96,11 +96,11 @@ def _agreement(
     for pair in experiment.printed:
         one, other = pair.split(" & ")
         same = [replace(line, row=pair) for line in lines if line.row == one]
-        values = _rows(experiment, same, shares, partial(_overlap, other))
+        values = _rows(experiment, same, shares, partial(_overlap, other), digits=2)
         rows[f"overlap: {pair}"] = values[pair]
     for told, name in (("seeds", "overlap_of_seeds"), ("rank correlation", "rank_correlation")):
         some = [line for line in lines if name in line.values]
-        values = _rows(experiment, some, shares, partial(_named, name))
+        values = _rows(experiment, some, shares, partial(_named, name), digits=2)
         rows |= {f"{told}: {row}": entries for row, entries in values.items()}
     return rows
 
@@ -118,6 +118,8 @@ def _rows(
     lines: Sequence[Line],
     shares: list[float],
     value: Callable[[Line], float],
+    *,
+    digits: int = 1,
 ) -> dict[str, list[Entry]]:
     """Collect the value of every seed under its row and share."""
     return {
@@ -125,6 +127,7 @@ def _rows(
             Entry(
                 [value(line) for line in lines if (line.row, line.pruned) == (row, share)],
                 _printed(experiment, row, share),
+                digits,
             )
             for share in shares
         ]
