@@ -64,7 +64,7 @@ def test_every_experiment_runs_and_is_drawn(name, out):
         assert path.with_suffix(".svg").stat().st_size > 0
 
 
-@pytest.mark.parametrize("name", ["removed-images-20", "stability", SMALL])
+@pytest.mark.parametrize("name", ["removed-images-20", "stability", "overlap", SMALL])
 def test_what_is_there_so_far_is_drawn(name, out, tmp_path):
     experiment = find_experiment(name)
     lines = run_here(experiment, out)

@@ -92,12 +92,12 @@ def _agreement(
     experiment: Experiment, lines: Sequence[Line], shares: list[float]
 ) -> dict[str, list[Entry]]:
     """Give what two rows have in common, if the paper does; what two seeds have; how they rank."""
-    rows = {}
+    rows: dict[str, list[Entry]] = {}
     for pair in experiment.printed:
         one, other = pair.split(" & ")
         same = [replace(line, row=pair) for line in lines if line.row == one]
         values = _rows(experiment, same, shares, partial(_overlap, other), digits=2)
-        rows[f"overlap: {pair}"] = values[pair]
+        rows |= {f"overlap: {row}": entries for row, entries in values.items()}
     for told, name in (("seeds", "overlap_of_seeds"), ("rank correlation", "rank_correlation")):
         some = [line for line in lines if name in line.values]
         values = _rows(experiment, some, shares, partial(_named, name), digits=2)
