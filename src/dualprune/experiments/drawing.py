@@ -31,7 +31,7 @@ __all__ = ["draw"]
 _COST = "images through the model"
 _REFERENCE = "Random"
 _KINDS_OF = "DUAL"
-_QUANTILES = 101  # as many as a line holds
+_POINTS = 101  # to the percent
 
 
 def draw(
@@ -96,7 +96,7 @@ def _dynamic(whole: Sequence[dict[str, Any]], others: Sequence[Line], folder: Pa
 
 def _uses(lines: Sequence[Line]) -> dict[str, Array]:
     """Give quantiles of how often samples are used, over seeds; coresets are all used alike."""
-    coreset = np.linspace(0, 1, _QUANTILES) >= lines[0].pruned
+    coreset = np.linspace(0, 1, _POINTS) >= lines[0].pruned
     dynamic = [line for line in lines if "uses" in line.values]
     uses = {
         row: np.mean([line.values["uses"] for line in dynamic if line.row == row], axis=0)

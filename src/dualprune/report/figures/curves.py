@@ -114,8 +114,8 @@ def removed_curves(
         [0, wrong, 1], [0, 1, 1], color=REFERENCE, linestyle="--", linewidth=1, zorder=1
     )
     lines += axes.plot([0, 1], [0, 1], color=REFERENCE, linestyle=":", linewidth=1, zorder=1)
-    told = {"xlabel": "share pruned (%)", "ylabel": f"{what} removed (%)"}
-    axes.set(xlim=(0, 1), ylim=(-0.02, 1.02), **told)
+    axes.set(xlim=(0, 1), ylim=(-0.02, 1.02))
+    axes.set(xlabel="share pruned (%)", ylabel=f"{what} removed (%)")
     _in_percent(axes)
     names = [with_gaps(method, values) for method, values in removed.items()]
     key_beside(axes, lines, [*names, "perfect", "expected at random"])
