@@ -1,7 +1,7 @@
 """A table of an experiment: ours beside the paper's, for a terminal, Markdown and LaTeX."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from math import isnan
@@ -51,7 +51,7 @@ def tabulate(experiment: Experiment, scale: str, lines: Sequence[Line]) -> Table
     paper = "; the paper's numbers in brackets" if experiment.printed else ""
     told = f"{_WHAT[experiment.kind]}; {setting.about}, {model}, {seeds}{paper}"
     return Table(
-        title=f"{experiment.title}: {told}",
+        title=f"{experiment.title}: {told}{_everything(experiment, lines)}",
         header=["pruned", *(f"{share:.0%}" for share in shares)],
         rows=_ROWS[experiment.kind](experiment, lines, shares),
         notes=[
@@ -68,15 +68,21 @@ def _seeds(lines: Sequence[Line]) -> str:
     return f"{most} seeds" if least == most else f"{least} to {most} seeds"
 
 
+def _everything(experiment: Experiment, lines: Sequence[Line]) -> str:
+    """Say what training on everything reaches: it belongs under no share."""
+    reached = [_percent(line) for line in lines if line.row == WHOLE.name]
+    entry = Entry(reached, experiment.printed.get(WHOLE.name))
+    return f"; everything reaches {entry}" if reached else ""
+
+
 def _accuracy(
     experiment: Experiment, lines: Sequence[Line], shares: list[float]
 ) -> dict[str, list[Entry]]:
-    def accuracy(line: Line) -> float:
-        return 100 * float(line.values["accuracy"])
+    return _rows(experiment, lines, shares, _percent)
 
-    whole = [accuracy(line) for line in lines if line.row == WHOLE.name]
-    rows = {WHOLE.name: [Entry(whole, experiment.printed.get(WHOLE.name))]}
-    return rows | _rows(experiment, lines, shares, accuracy)
+
+def _percent(line: Line) -> float:
+    return 100 * float(line.values["accuracy"])
 
 
 def _removed(
@@ -159,11 +165,8 @@ def as_markdown(table: Table) -> str:
     return "\n".join([f"**{table.title}**", "", *head, *body, *notes, ""])
 
 
-def _cells(table: Table) -> Iterator[list[str]]:
-    """Give every row as texts, as many as there are columns."""
-    for name, row in table.rows.items():
-        texts = [name, *map(str, row)]
-        yield texts + [""] * (len(table.header) - len(texts))
+def _cells(table: Table) -> list[list[str]]:
+    return [[name, *map(str, row)] for name, row in table.rows.items()]
 
 
 def as_latex(table: Table) -> str:
