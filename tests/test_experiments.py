@@ -213,6 +213,20 @@ def test_a_table_shows_mean_deviation_and_what_the_paper_printed():
     assert any(note.startswith("AUM: ") for note in table.notes)
 
 
+def test_what_seeds_have_in_common_is_one_number_and_how_they_rank_deviates():
+    experiment = find_experiment("stability")
+    lines = [
+        replace(line, values={"overlap_of_seeds": 0.4, "rank_correlation": 0.8 + line.seed / 10})
+        for line in table_lines(experiment)
+        if line.row == "DUAL"
+    ]
+    rows = tabulate(experiment, "smoke", lines).rows
+    assert {name: [str(entry) for entry in row] for name, row in rows.items()} == {
+        "in common, two seeds: DUAL": ["0.40"],
+        "rank correlation: DUAL": ["0.85 ± 0.07"],
+    }
+
+
 def test_shifts_are_what_they_say_and_the_truth_is_known():
     smoke = settings()["smoke"]
     clean, noisy = smoke.images({}, 0), smoke.images({"labels": 0.2}, 0)

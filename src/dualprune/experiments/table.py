@@ -97,16 +97,20 @@ def _removed(
 def _agreement(
     experiment: Experiment, lines: Sequence[Line], shares: list[float]
 ) -> dict[str, list[Entry]]:
-    """Give what two rows have in common, if the paper does; what two seeds have; how they rank."""
+    """Give what two rows keep in common, if the paper does; what two seeds do; how they rank."""
     rows: dict[str, list[Entry]] = {}
     for pair in experiment.printed:
         one, other = pair.split(" & ")
         same = [replace(line, row=pair) for line in lines if line.row == one]
         values = _rows(experiment, same, shares, partial(_overlap, other), digits=2)
-        rows |= {f"overlap: {row}": entries for row, entries in values.items()}
-    for told, name in (("seeds", "overlap_of_seeds"), ("rank correlation", "rank_correlation")):
-        some = [line for line in lines if name in line.values]
-        values = _rows(experiment, some, shares, partial(_named, name), digits=2)
+        rows |= {f"in common: {row}": entries for row, entries in values.items()}
+    every = {(line.row, line.pruned): line for line in lines}.values()  # seeds say the same of all
+    ranked = [line for line in lines if "rank_correlation" in line.values]
+    for told, name, some in (
+        ("in common, two seeds", "overlap_of_seeds", every),
+        ("rank correlation", "rank_correlation", ranked),
+    ):
+        values = _rows(experiment, list(some), shares, partial(_named, name), digits=2)
         rows |= {f"{told}: {row}": entries for row, entries in values.items()}
     return rows
 
@@ -153,7 +157,8 @@ _ROWS = {"accuracy": _accuracy, "removed": _removed, "agreement": _agreement}
 _WHAT = {
     "accuracy": "test accuracy in %",
     "removed": "damaged samples that were pruned, in %",
-    "agreement": "shares in common, and rank correlation of a seed's scores with the mean's",
+    "agreement": "share of what is kept that is in common, and rank correlation of a seed's scores "
+    "with their mean over seeds",
 }
 
 
