@@ -183,6 +183,29 @@ def test_test_goes_before_val_and_a_class_may_be_called_train(tmp_path):
     assert test is None
 
 
+@pytest.mark.parametrize("out", ["", "new", "cat", "cat/new", "dog/../new"])
+def test_nothing_is_written_among_the_images(photos, out):
+    before = sorted(photos.rglob("*"))
+    with pytest.raises(InputError, match="is among the images of .*; choose a folder outside"):
+        load(photos, out=photos / out)
+    assert sorted(photos.rglob("*")) == before
+
+
+@pytest.mark.parametrize("out", ["../new", "../photos-2", ".hidden", ".hidden/new"])
+@pytest.mark.filterwarnings("ignore:left out", "ignore:classes")
+def test_beside_the_images_or_hidden_from_them_can_be_written(photos, out):
+    assert len(load(photos, out=photos / out)[0])
+
+
+def test_beside_the_sets_can_be_written_but_not_in_them(tmp_path):
+    for name in ("train/a", "val/a"):
+        save(tmp_path / name / "1.png")
+    load(tmp_path, out=tmp_path / "run")
+    for name in ("train", "train/run", "val/run"):
+        with pytest.raises(InputError, match="is among the images"):
+            load(tmp_path, out=tmp_path / name)
+
+
 def test_test_labels_are_those_of_the_training_classes(tmp_path):
     for name in ("train/a/1.png", "train/b/1.png", "test/b/2.png"):
         save(tmp_path / name)

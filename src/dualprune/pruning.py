@@ -63,8 +63,12 @@ def prune(
     """
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
         raise InputError("prune works in one process; use record under torchrun, then select")
-    images, test = (data, None) if isinstance(data, Images) else load(data, download=download)
-    k, out = budget(len(images), keep=str(keep)), Path(out)
+    out = Path(out)
+    if isinstance(data, Images):
+        images, test = data, None
+    else:
+        images, test = load(data, download=download, out=out)
+    k = budget(len(images), keep=str(keep))
     if materialize:
         _refuse_to_materialize(images, out)
     name = "images" if isinstance(data, Images) else str(data)

@@ -52,7 +52,7 @@ def compare(
     from dualprune.comparing import compare as compare_all  # noqa: PLC0415 - loads torch
     from dualprune.train import Setup  # noqa: PLC0415
 
-    images, test = load(data, download=download)
+    images, test = load(data, download=download, out=out)
     judged_on = "test"
     if test is None:  # apart from the start, so that all methods choose as many of the same
         images, test = validation_split(images, 0.1, seed=0)

@@ -40,7 +40,7 @@ def record(
     from dualprune import train  # noqa: PLC0415 - loads torch
     from dualprune.choosing import signals_for  # noqa: PLC0415
 
-    images, test = load(data, download=download)
+    images, test = load(data, download=download, out=out)
     with train.together():
         setup = train.Setup.of(images, test, name=data, recipe=recipe, model=model)
         train.record(

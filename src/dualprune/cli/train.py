@@ -38,7 +38,7 @@ def train(
 
     if epochs is not None and iterations is not None:
         raise InputError("say --epochs or --iterations, not both")
-    images, test = load(data, download=download)
+    images, test = load(data, download=download, out=out)
     ids = None if coreset is None else _ids(coreset, images)
     with train.together():
         setup = train.Setup.of(images, test, name=data, recipe=recipe, model=model)

@@ -9,7 +9,7 @@ from dualprune.data.corruption import CORRUPTIONS, corrupt
 from dualprune.data.decode import decode
 from dualprune.data.digits import digits
 from dualprune.data.fashion_mnist import fashion_mnist
-from dualprune.data.folder import read_sets
+from dualprune.data.folder import read_sets, refuse_among_images
 from dualprune.data.imagenet import imagenet, tiny_imagenet
 from dualprune.data.images import Images, in_memory
 from dualprune.data.noise import flip_labels
@@ -43,7 +43,11 @@ NAMED: dict[str, Callable[[Path, bool], tuple[Images, Images]]] = {
 
 
 def load(
-    data: str | Path, *, root: Path | None = None, download: bool = False
+    data: str | Path,
+    *,
+    root: Path | None = None,
+    download: bool = False,
+    out: Path | None = None,
 ) -> tuple[Images, Images | None]:
     """Give the training images and, if there are any, the test images.
 
@@ -56,6 +60,8 @@ def load(
         Where named sets are kept: `DUALPRUNE_DATA` of the environment, or ``~/.cache/dualprune``.
     download
         Fetch a named set that is not there.
+    out
+        Where the caller is going to write: refused if that is among the images.
 
     Examples
     --------
@@ -67,6 +73,8 @@ def load(
         return NAMED[data](root or _default_root(), download)
     path = Path(data).expanduser()
     if path.is_dir():
+        if out is not None:
+            refuse_among_images(path, out)
         return read_sets(path)
     if path.is_file() and path.suffix == ".npz":
         return read_npz(path), None

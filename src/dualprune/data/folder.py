@@ -12,7 +12,7 @@ from dualprune.data.decode import readable
 from dualprune.data.images import Images
 from dualprune.errors import InputError
 
-__all__ = ["SUFFIXES", "list_folder", "read_folder", "read_sets"]
+__all__ = ["SUFFIXES", "list_folder", "read_folder", "read_sets", "refuse_among_images"]
 
 SUFFIXES = frozenset({".jpg", ".jpeg", ".png", ".bmp", ".gif", ".webp", ".tif", ".tiff"})
 _NAMED_AT_MOST = 20
@@ -27,6 +27,20 @@ def read_sets(path: Path) -> tuple[Images, Images | None]:
         if _classes(path / name):
             return train, read_folder(path / name, train.class_names)
     return train, None
+
+
+def refuse_among_images(path: Path, out: Path) -> None:
+    """Refuse to write where the next reading would take what was written for a class."""
+    path, place = path.resolve(), out.resolve()
+    sets = [path / name for name in ("train", "test", "val")]
+    for root in sets if _classes(path / "train") else [path]:
+        if not place.is_relative_to(root):
+            continue
+        if not any(part[0] == "." for part in place.relative_to(root).parts):
+            raise InputError(
+                f"{out} is among the images of {root}, which would be read as one of their "
+                "classes; choose a folder outside"
+            )
 
 
 def read_folder(path: Path, class_names: tuple[str, ...] = ()) -> Images:
