@@ -5,7 +5,8 @@ import hashlib
 import json
 import os
 import platform
-from collections.abc import Iterable
+import tokenize
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from functools import cache
 from importlib import resources
@@ -111,8 +112,7 @@ def code_digest() -> str:
     content = hashlib.sha256()
     for name in _DECIDE:
         for file in _python(package.joinpath(*name.split("/"))):
-            tree = ast.parse(file.read_text("utf-8"))
-            content.update(ast.dump(_without_docstrings(tree)).encode())
+            content.update(_instructions(file.read_text("utf-8")).encode())
     for name in _TABLES:
         content.update(package.joinpath(*name.split("/")).read_bytes())
     return content.hexdigest()[:16]
@@ -126,10 +126,26 @@ def _python(place: Any) -> list[Any]:
     ]
 
 
-def _without_docstrings(tree: ast.Module) -> ast.Module:
+def _instructions(source: str) -> str:
+    """Give source without comments, docstrings and empty lines, the same in every Python.
+
+    >>> _instructions("'Say.'\\n\\nx = '#'  # why\\n")
+    "x = '#'"
+    """
+    lines = source.splitlines()
+    for token in tokenize.generate_tokens(iter(source.splitlines(keepends=True)).__next__):
+        if token.type == tokenize.COMMENT:
+            row, column = token.start
+            lines[row - 1] = lines[row - 1][:column]
+    for said in _docstrings(ast.parse(source)):
+        for row in range(said.lineno, (said.end_lineno or said.lineno) + 1):
+            lines[row - 1] = ""
+    return "\n".join(line.rstrip() for line in lines if line.strip())
+
+
+def _docstrings(tree: ast.Module) -> Iterator[ast.stmt]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(
             node
         ):
-            node.body = node.body[1:]
-    return tree
+            yield node.body[0]
