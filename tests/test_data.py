@@ -186,7 +186,7 @@ def test_test_goes_before_val_and_a_class_may_be_called_train(tmp_path):
 @pytest.mark.parametrize("out", ["", "new", "cat", "cat/new", "dog/../new"])
 def test_nothing_is_written_among_the_images(photos, out):
     before = sorted(photos.rglob("*"))
-    with pytest.raises(InputError, match="is among the images of .*; choose a folder outside"):
+    with pytest.raises(InputError, match=r"is among the images of .*; choose a folder outside"):
         load(photos, out=photos / out)
     assert sorted(photos.rglob("*")) == before
 

@@ -1,11 +1,13 @@
 """From the name of a method to what must be recorded for it, and to what it keeps."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 from dualprune.arrays import inputs, knobs
 from dualprune.coreset import Coreset
+from dualprune.dynamic import IES, InfoBatch, RandomEveryEpoch
 from dualprune.errors import InputError
 from dualprune.method import score_runs, select_from
 from dualprune.named import Method, find_method, needs
@@ -13,9 +15,9 @@ from dualprune.record.signals import DEFAULT, ON_REQUEST
 from dualprune.run import Run
 from dualprune.run.derived import DERIVED
 from dualprune.score import SCORES
-from dualprune.train import Setup, Watch, record
+from dualprune.train import Dynamic, Setup, Watch, record
 
-__all__ = ["APART", "choose", "record_for", "signals_for"]
+__all__ = ["APART", "choose", "choose_anew", "record_for", "signals_for"]
 
 APART = 1000  # between the seeds of recordings that are averaged
 
@@ -72,6 +74,24 @@ def choose(
         features=method.features,
         given=given | dict(method.select_knobs),
     )
+
+
+def choose_anew(
+    name: str, *, keep: float, seed: int, given: Mapping[str, Any]
+) -> Callable[[int, int], Dynamic]:
+    """Make a dynamic method, as `train` wants it, once the samples and epochs are known.
+
+    Only `random-dynamic` keeps a share that can be said; the others have the knobs that are given.
+    """
+
+    def make(samples: int, epochs: int) -> Dynamic:
+        if name == "random-dynamic":
+            return RandomEveryEpoch(samples, keep=keep, seed=seed)
+        if name == "infobatch":
+            return InfoBatch(samples, epochs=epochs, seed=seed, **given)
+        return IES(samples, **given)
+
+    return make
 
 
 def signals_for(methods: Sequence[str]) -> list[str]:

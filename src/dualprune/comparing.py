@@ -1,6 +1,6 @@
 """compare: methods x shares kept x seeds on one data set, each trained and judged."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from itertools import product
 from pathlib import Path
@@ -8,14 +8,14 @@ from pathlib import Path
 import numpy as np
 
 from dualprune.arrays import Array
-from dualprune.choosing import choose, record_for
+from dualprune.choosing import choose, choose_anew, record_for
 from dualprune.coreset import Coreset, digest
-from dualprune.dynamic import DYNAMIC, IES, InfoBatch, RandomEveryEpoch
+from dualprune.dynamic import DYNAMIC
 from dualprune.files import write_json
 from dualprune.named import find_method
 from dualprune.run import Run
 from dualprune.select import budget
-from dualprune.train import Dynamic, Result, Setup, Tell, Watch, seconds_recorded, silent, train
+from dualprune.train import Result, Setup, Tell, Watch, seconds_recorded, silent, train
 
 __all__ = ["Cell", "compare"]
 
@@ -87,7 +87,8 @@ def _cells(
     for method, (keep, k) in product(methods, budgets.items()):
         folder, tell = home / f"{method}-{keep}", told(f"{method}, {keep} kept")
         if method in DYNAMIC:
-            chooser = _chooser(method, k / samples, seed)
+            share = k / samples
+            chooser = choose_anew(method, keep=share, seed=seed, given=_knobs(method, share))
             result = train(setup, folder, seed=seed, dynamic=chooser, tell=tell)
             yield Cell(method, keep, seed, np.arange(samples), None, result, 0.0)
         else:
@@ -113,23 +114,9 @@ def _weights(name: str, coreset: Coreset) -> Array | None:
     return scaled
 
 
-def _chooser(method: str, share: float, seed: int) -> Callable[[int, int], Dynamic]:
-    """Make a dynamic method for a share kept.
-
-    InfoBatch skips what is not kept of its easy samples, at most nine tenths; IES has a threshold
-    and no share.
-    """
-
-    def make(samples: int, epochs: int) -> Dynamic:
-        if method == "random-dynamic":
-            return RandomEveryEpoch(samples, keep=share, seed=seed)
-        if method == "infobatch":
-            return InfoBatch(
-                samples, epochs=epochs, prune=min(round(1 - share, 12), 0.9), seed=seed
-            )
-        return IES(samples)
-
-    return make
+def _knobs(method: str, share: float) -> dict[str, float]:
+    """InfoBatch skips of its easy samples what is not kept, up to nine tenths; IES cannot."""
+    return {"prune": min(round(1 - share, 12), 0.9)} if method == "infobatch" else {}
 
 
 def _row(cell: Cell) -> dict[str, object]:

@@ -64,14 +64,10 @@ def prune(
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
         raise InputError("prune works in one process; use record under torchrun, then select")
     out = Path(out)
-    if isinstance(data, Images):
-        images, test = data, None
-    else:
-        images, test = load(data, download=download, out=out)
+    name, images, test = _loaded(data, download, out)
     k = budget(len(images), keep=str(keep))
     if materialize:
         _refuse_to_materialize(images, out)
-    name = "images" if isinstance(data, Images) else str(data)
     setup = Setup.of(images, test, name=name, recipe=recipe, model=model)
     epochs = setup.recipe.record if epochs is None else epochs
     asked = {"method": method, "k": k, "epochs": epochs, "seed": seed, "settings": setup.settings()}
@@ -92,6 +88,14 @@ def prune(
     if check:
         against_random(setup, coreset, out / "check", watch=watch)
     return coreset
+
+
+def _loaded(
+    data: str | Path | Images, download: bool, out: Path
+) -> tuple[str, Images, Images | None]:
+    if isinstance(data, Images):
+        return "images", data, None
+    return str(data), *load(data, download=download, out=out)
 
 
 def _refuse_to_materialize(images: Images, out: Path) -> None:

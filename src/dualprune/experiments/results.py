@@ -127,9 +127,9 @@ def _python(place: Any) -> list[Any]:
 
 
 def _instructions(source: str) -> str:
-    """Give source without comments, docstrings and empty lines, the same in every Python.
+    r"""Give source without comments, docstrings and empty lines, the same in every Python.
 
-    >>> _instructions("'Say.'\\n\\nx = '#'  # why\\n")
+    >>> _instructions("'Say.'\n\nx = '#'  # why\n")
     "x = '#'"
     """
     lines = source.splitlines()

@@ -17,9 +17,8 @@ import torch
 
 from dualprune.agreement import mean_overlap, overlap, rank_correlation
 from dualprune.arrays import Array
-from dualprune.choosing import APART, choose
+from dualprune.choosing import APART, choose, choose_anew
 from dualprune.coreset import Coreset, digest
-from dualprune.dynamic import IES, InfoBatch, RandomEveryEpoch
 from dualprune.experiments.cells import Cell, Recording
 from dualprune.experiments.experiment import find_experiment
 from dualprune.experiments.setting import Shifted
@@ -205,18 +204,8 @@ def _uses(folder: Path) -> dict[str, Any]:
 
 
 def _chooser(cell: Cell) -> Callable[[int, int], Dynamic]:
-    """Make the dynamic method of a row for the number of samples and of epochs."""
-    name, given = cell.row.method, cell.row.dynamic
     keep = float(1 - Decimal(repr(cell.pruned)))
-
-    def make(samples: int, epochs: int) -> Dynamic:
-        if name == "random-dynamic":
-            return RandomEveryEpoch(samples, keep=keep, seed=cell.seed)
-        if name == "infobatch":
-            return InfoBatch(samples, epochs=epochs, seed=cell.seed, **given)
-        return IES(samples, **given)
-
-    return make
+    return choose_anew(cell.row.method, keep=keep, seed=cell.seed, given=cell.row.dynamic)
 
 
 def _agreement(cell: Cell, coreset: Coreset, home: Path) -> dict[str, Any]:
