@@ -252,6 +252,15 @@ def test_mistakes_are_told_before_anything_is_trained(pruned, npz, tmp_path, wor
     assert not files(tmp_path)
 
 
+@pytest.mark.parametrize("command", ["prune --keep 0.5", "record", "train", "compare"])
+def test_no_command_writes_among_the_images(tmp_path, command):
+    make_photos(tmp_path)
+    before = files(tmp_path)
+    name, *flags = command.split()
+    check_told("is among the images", name, tmp_path, *flags, "--out", tmp_path / "new")
+    assert files(tmp_path) == before
+
+
 @pytest.mark.parametrize("flags", [(), ("--clean",)])
 def test_what_was_recorded_while_training_or_after_each_epoch_can_be_scored(npz, tmp_path, flags):
     code, printed, said = dualprune("record", npz, "--epochs", 10, "--out", tmp_path, *TINY, *flags)
