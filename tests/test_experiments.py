@@ -71,7 +71,8 @@ def test_what_is_there_so_far_is_drawn(name, out, tmp_path):
     for count in (1, len(lines) // 2):
         for some in (lines[:count], lines[count:]):
             draw(experiment, "smoke", some, tmp_path, workplace(out))
-            assert tabulate(experiment, "smoke", some).rows
+            table = tabulate(experiment, "smoke", some)
+            assert table.rows or "everything reaches" in table.title
 
 
 def test_lines_come_in_the_order_of_the_table(out, tmp_path):

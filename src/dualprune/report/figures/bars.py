@@ -65,7 +65,7 @@ def rank_correlation_bars(axes: "Axes", correlations: Mapping[str, Array]) -> "A
     axes.barh(np.arange(len(mean)), mean, _THICK, xerr=deviation, color=BLUE, ecolor="black")
     axes.axvline(0, color="black", linewidth=0.8)
     low = np.nanmin([0, *(mean - np.nan_to_num(deviation))])
-    axes.set(xlim=(1.05 * low, 1.02), xlabel="rank correlation with the mean of all seeds")
+    axes.set(xlim=(1.05 * low, 1.02), xlabel="rank correlation with the mean")
     _name_rows(axes, correlations)
     return axes
 
