@@ -15,6 +15,7 @@ from dualprune.errors import InputError
 __all__ = ["SUFFIXES", "list_folder", "read_folder", "read_sets", "refuse_among_images"]
 
 SUFFIXES = frozenset({".jpg", ".jpeg", ".png", ".bmp", ".gif", ".webp", ".tif", ".tiff"})
+_JUDGED_ON = ("test", "val")  # beside `train`; the first that is there
 _NAMED_AT_MOST = 20
 
 
@@ -23,7 +24,7 @@ def read_sets(path: Path) -> tuple[Images, Images | None]:
     if not _classes(path / "train"):
         return read_folder(path), None
     train = read_folder(path / "train")
-    for name in ("test", "val"):
+    for name in _JUDGED_ON:
         if _classes(path / name):
             return train, read_folder(path / name, train.class_names)
     return train, None
@@ -32,14 +33,14 @@ def read_sets(path: Path) -> tuple[Images, Images | None]:
 def refuse_among_images(path: Path, out: Path) -> None:
     """Refuse to write where the next reading would take what was written for a class."""
     path, place = path.resolve(), out.resolve()
-    sets = [path / name for name in ("train", "test", "val")]
+    sets = [path / name for name in ("train", *_JUDGED_ON)]
     for root in sets if _classes(path / "train") else [path]:
         if not place.is_relative_to(root):
             continue
         if not any(part[0] == "." for part in place.relative_to(root).parts):
             raise InputError(
-                f"{out} is among the images of {root}, which would be read as one of their "
-                "classes; choose a folder outside"
+                f"{out} is among the images of {root}, where what is written would be read as "
+                "one of their classes; choose a folder outside"
             )
 
 
