@@ -106,12 +106,12 @@ def hover(browser, x, y):
     chain.perform()
 
 
-def lasso(browser, outline):
-    """Draw around points with the mouse held down."""
+def lasso(browser, outline, *, wait=0):
+    """Draw around points with the mouse held down, moving only so many seconds after pressing."""
     corners = [place(browser, x, y) for x, y in outline]
     chain = ActionChains(browser, duration=60)
     pointer = chain.w3c_actions.pointer_action
-    pointer.move_to_location(*corners[0]).pointer_down()
+    pointer.move_to_location(*corners[0]).pointer_down().pause(wait)
     for corner in corners[1:]:
         pointer.move_to_location(*corner)
     pointer.pointer_up()

@@ -276,6 +276,14 @@ def test_a_lasso_lists_what_is_inside(browser, visiting, world):
     assert ask(browser, "document.getElementById('chosen').hidden")
 
 
+def test_a_slow_hand_draws_a_lasso_too(browser, visiting, world):
+    visiting(world.page)
+    lasso(browser, [(0.015, 0.05), (0.045, 0.05), (0.045, 0.15), (0.015, 0.15)], wait=1)
+    until(browser, "!document.getElementById('chosen').hidden")
+    _, ids, _ = chosen(browser)
+    assert ids == np.flatnonzero((world.x > 0.015) & (world.x < 0.045) & (world.y < 0.15)).tolist()
+
+
 def press_on(browser, name):
     browser.execute_script("document.getElementById(arguments[0]).click()", name)
 

@@ -121,6 +121,7 @@ function dress(plots) { // in the page's colors, dark or light
 }
 
 async function start() {
+  Bokeh.require("core/ui_gestures").UIGestures.press_threshold = 2 ** 31 - 1; // ms; after it a lasso would not start
   await Promise.all(report.charts.map((item) => Bokeh.embed.embed_item(item)));
   const models = Bokeh.documents.flatMap((each) => [...each._all_models.values()]);
   const plots = models.filter((model) => model.type === "Figure");
