@@ -14,8 +14,8 @@ from dualprune.data import CORRUPTIONS
 from dualprune.errors import DamagedError, InputError
 from dualprune.experiments import results
 from dualprune.experiments.cells import cells, recordings
-from dualprune.experiments.drawing import _removed_kinds, _uses, draw
-from dualprune.experiments.experiment import WHOLE, experiments, find_experiment
+from dualprune.experiments.drawing import _over_random, _removed_kinds, _uses, draw
+from dualprune.experiments.experiment import WHOLE, Row, experiments, find_experiment
 from dualprune.experiments.results import Line, append, read
 from dualprune.experiments.runner import _alone, found, missing, run, workplace
 from dualprune.experiments.setting import settings
@@ -92,6 +92,22 @@ def test_coresets_are_drawn_once_beside_what_is_chosen_while_training(out, tmp_p
     uses = _uses([line for line in lines if line.row != WHOLE.name])
     assert list(uses) == ["any coreset", "Random (dynamic)", "InfoBatch", "IES"]
     assert uses["any coreset"].tolist() == [0.0] * 80 + [1.0] * 21
+
+
+def test_gains_are_over_what_is_chosen_by_chance_and_trained_alike():
+    half = {"epochs": 20}
+    rows = [
+        Row("Random, half", "random", train=half),
+        Row("DUAL, half", "dual", train=half),
+        Row("Random", "random"),
+        Row("DUAL", "dual"),
+        Row("InfoBatch", "infobatch", train={"epochs": 29}),
+        Row("not yet trained", "dual"),
+    ]
+    accuracy = dict(zip([row.name for row in rows[:5]], np.array([1, 2, 4, 8, 16]), strict=True))
+    gains = {"DUAL, half, over Random, half": 1, "DUAL": 4, "InfoBatch": 12}
+    assert _over_random(rows, accuracy) == gains
+    assert _over_random(rows, {"DUAL": accuracy["DUAL"]}) == {}
 
 
 def test_kinds_of_corruption_are_drawn_apart(out, tmp_path):

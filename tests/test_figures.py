@@ -138,7 +138,7 @@ FIGURES = {
         lambda axes, g: figures.rank_correlation_bars(axes, g.seeds), lines=1, bars=4, names=NAMES
     ),
     "gain_map": Figure(
-        lambda axes, g: figures.gain_map(axes, SHARES, g.grid, over="dual+beta"), names=NAMES[:3]
+        lambda axes, g: figures.gain_map(axes, SHARES, g.grid, over="random"), names=NAMES
     ),
 }
 OF_SAMPLES = [name for name, each in FIGURES.items() if any(each.points)]
@@ -418,13 +418,12 @@ def test_uses_are_relative_to_all_evenly_and_sorted():
     np.testing.assert_allclose(curve(axes, 0), [[0, 1 / 3, 2 / 3, 1], [2, 1.5, 0.5, 0]])
 
 
-def test_gains_are_differences_of_the_same_seed_under_their_share():
-    both = {
-        "random": np.array([[0.5, 0.6], [0.8, 0.9]]),
-        "dual": np.array([[0.1, 0.2], [0.81, 0.93]]),
-        "el2n": np.array([[np.nan, np.nan], [0.79, np.nan]]),
+def test_gains_are_points_under_their_share():
+    gains = {
+        "dual": np.array([[-0.4, -0.4], [0.01, 0.03]]),
+        "el2n": np.array([[np.nan, np.nan], [-0.01, np.nan]]),
     }
-    axes = figures.gain_map(one_axes(), np.array([0.9, 0.3]), both, over="random")
+    axes = figures.gain_map(one_axes(), np.array([0.9, 0.3]), gains, over="random")
     found = {text.get_position(): text.get_text() for text in axes.texts}
     assert found == {(0, 0): "+2.0 ± 1.4", (1, 0): "-40.0 ± 0.0", (0, 1): "-1.0"}
     assert [text.get_text() for text in axes.get_xticklabels()] == ["30", "90"]

@@ -1,6 +1,6 @@
 """The figures of an experiment, from its lines or from what was recorded."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +9,7 @@ import numpy as np
 from dualprune.arrays import Array
 from dualprune.data import CORRUPTIONS
 from dualprune.experiments.cells import cells
-from dualprune.experiments.experiment import WHOLE, Experiment
+from dualprune.experiments.experiment import WHOLE, Experiment, Row
 from dualprune.experiments.pictures import PICTURES
 from dualprune.experiments.results import Line
 from dualprune.experiments.theory_figures import draw_theory
@@ -29,7 +29,6 @@ from dualprune.report.figures import (
 __all__ = ["draw"]
 
 _COST = "images through the model"
-_REFERENCE = "Random"
 _KINDS_OF = "DUAL"
 _POINTS = 101  # to the percent
 
@@ -51,7 +50,7 @@ def draw(
     others = [line for line in lines if line.row != WHOLE.name]
     if not (whole and others):
         return []  # nothing to compare yet
-    drawn = _accuracy(whole, others, folder)
+    drawn = _accuracy(whole, others, folder) + _gain(experiment.rows_at(scale), others, folder)
     is_dynamic = any("uses" in line.values for line in others)
     return drawn + _dynamic(whole, others, folder) if is_dynamic else drawn
 
@@ -73,10 +72,31 @@ def _accuracy(whole: Sequence[dict[str, Any]], others: Sequence[Line], folder: P
     flat = [{row: _mean(each[row]) for row in each} for each in (recording, training)]
     time_bars(bars.add_subplot(), *flat, full=images, unit=_COST)
     drawn = {"accuracy": curves, "accuracy-by-cost": costly, "cost": bars}
-    if _REFERENCE in accuracy and len(accuracy) > 1:
-        drawn["gain"] = figure(3 + 1.1 * len(shares), 1.2 + 0.35 * len(accuracy))
-        gain_map(drawn["gain"].add_subplot(), shares, accuracy, over=_REFERENCE)
     return [save(each, folder / name)[0] for name, each in drawn.items()]
+
+
+def _gain(rows: Sequence[Row], lines: Sequence[Line], folder: Path) -> list[Path]:
+    gains = _over_random(rows, _by_row(lines, lambda line: float(line.values["accuracy"])))
+    if not gains:
+        return []
+    shares = np.array(sorted({line.pruned for line in lines}))
+    drawn = figure(3 + 1.1 * len(shares), 1.2 + 0.35 * len(gains))
+    gain_map(drawn.add_subplot(), shares, gains, over="Random")
+    return [save(drawn, folder / "gain")[0]]
+
+
+def _over_random(rows: Sequence[Row], accuracy: Mapping[str, Array]) -> dict[str, Array]:
+    """Compare each row with the random choice trained alike, or else with that trained as usual."""
+    known = [row for row in rows if row.name in accuracy]
+    by_chance = [row for row in known if row.method == "random"]
+    by_chance.sort(key=lambda row: bool(row.train))
+    gains = {}
+    for row in known if by_chance else []:
+        if row not in by_chance:
+            over = next((each for each in by_chance if each.train == row.train), by_chance[0])
+            told = row.name if over is by_chance[0] else f"{row.name}, over {over.name}"
+            gains[told] = accuracy[row.name] - accuracy[over.name]
+    return gains
 
 
 def _dynamic(whole: Sequence[dict[str, Any]], others: Sequence[Line], folder: Path) -> list[Path]:

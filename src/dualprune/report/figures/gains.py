@@ -17,14 +17,13 @@ __all__ = ["gain_map"]
 _FULL_COLOR = 0.03  # a gain of three points is large; what falls by thirty need not hide it
 
 
-def gain_map(axes: "Axes", pruned: Array, accuracy: Mapping[str, Array], *, over: str) -> "Axes":
+def gain_map(axes: "Axes", pruned: Array, gains: Mapping[str, Array], *, over: str) -> "Axes":
     """Write into each field what a method gains over the one named `over`, in points.
 
-    Accuracies have the shape (shares, seeds), NaN where one is missing. They are compared seed by
-    seed; a field holds the mean of the differences and their deviation.
+    Gains are differences of accuracies, of shape (shares, seeds), NaN where one is missing. A field
+    holds their mean and deviation over seeds.
     """
     order = np.argsort(pruned, kind="stable")
-    gains = {name: each - accuracy[over] for name, each in accuracy.items() if name != over}
     fields = np.stack([each[order] for each in gains.values()])
     mean, deviation = mean_and_deviation(fields)
     axes.imshow(mean, cmap=diverging(), vmin=-_FULL_COLOR, vmax=_FULL_COLOR, aspect="auto")
