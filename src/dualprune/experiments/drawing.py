@@ -81,7 +81,7 @@ def _gain(rows: Sequence[Row], lines: Sequence[Line], folder: Path) -> list[Path
         return []
     shares = np.array(sorted({line.pruned for line in lines}))
     drawn = figure(3 + 1.1 * len(shares), 1.2 + 0.35 * len(gains))
-    gain_map(drawn.add_subplot(), shares, gains, over="Random")
+    gain_map(drawn.add_subplot(), shares, gains, over="random")
     return [save(drawn, folder / "gain")[0]]
 
 
@@ -94,8 +94,7 @@ def _over_random(rows: Sequence[Row], accuracy: Mapping[str, Array]) -> dict[str
     for row in known if by_chance else []:
         if row not in by_chance:
             over = next((each for each in by_chance if each.train == row.train), by_chance[0])
-            told = row.name if over is by_chance[0] else f"{row.name}, over {over.name}"
-            gains[told] = accuracy[row.name] - accuracy[over.name]
+            gains[row.name] = accuracy[row.name] - accuracy[over.name]
     return gains
 
 
