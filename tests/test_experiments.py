@@ -102,10 +102,12 @@ def test_gains_are_over_what_is_chosen_by_chance_and_trained_alike():
         Row("Random", "random"),
         Row("DUAL", "dual"),
         Row("InfoBatch", "infobatch", train={"epochs": 29}),
+        Row("DUAL, half, slow", "dual", train=half | {"lr": 0.01}),
         Row("not yet trained", "dual"),
     ]
-    accuracy = dict(zip([row.name for row in rows[:5]], np.array([1, 2, 4, 8, 16]), strict=True))
-    gains = {"DUAL, half": 1, "DUAL": 4, "InfoBatch": 12}
+    names = [row.name for row in rows[:6]]
+    accuracy = dict(zip(names, np.array([1, 2, 4, 8, 16, 32]), strict=True))
+    gains = {"DUAL, half": 1, "DUAL": 4, "InfoBatch": 12, "DUAL, half, slow": 31}
     assert _over_random(rows, accuracy) == gains
     assert _over_random(rows, {"DUAL": accuracy["DUAL"]}) == {}
 

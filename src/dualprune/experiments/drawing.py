@@ -1,6 +1,7 @@
 """The figures of an experiment, from its lines or from what was recorded."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -86,16 +87,22 @@ def _gain(rows: Sequence[Row], lines: Sequence[Line], folder: Path) -> list[Path
 
 
 def _over_random(rows: Sequence[Row], accuracy: Mapping[str, Array]) -> dict[str, Array]:
-    """Compare each row with the random choice trained alike, or else with that trained as usual."""
+    """Compare each row with the random choice that is trained most alike."""
     known = [row for row in rows if row.name in accuracy]
     by_chance = [row for row in known if row.method == "random"]
-    by_chance.sort(key=lambda row: bool(row.train))
+    by_chance.sort(key=lambda row: bool(row.train))  # as usual before any other way
     gains = {}
     for row in known if by_chance else []:
         if row not in by_chance:
-            over = next((each for each in by_chance if each.train == row.train), by_chance[0])
+            over = max(by_chance, key=partial(_alike, row))
             gains[row.name] = accuracy[row.name] - accuracy[over.name]
     return gains
+
+
+def _alike(row: Row, other: Row) -> tuple[bool, int]:
+    """Say how much the trainings of two rows have in common."""
+    shared = [name for name, value in row.train.items() if other.train.get(name) == value]
+    return row.train == other.train, len(shared)
 
 
 def _dynamic(whole: Sequence[dict[str, Any]], others: Sequence[Line], folder: Path) -> list[Path]:
