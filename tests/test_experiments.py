@@ -231,6 +231,15 @@ def test_a_table_shows_mean_deviation_and_what_the_paper_printed():
     assert any(note.startswith("AUM: ") for note in table.notes)
 
 
+def test_a_table_says_in_what_its_rows_differ_from_the_papers():
+    for name, note in (
+        ("cifar10", "EL2N, here: method el2n"),
+        ("equal-iterations", "DUAL+beta, equal iterations, lr 0.05, here: iterations 35, lr 0.05"),
+    ):
+        experiment = find_experiment(name)
+        assert note in tabulate(experiment, "smoke", list(table_lines(experiment))).notes
+
+
 def test_what_seeds_have_in_common_is_one_number_and_how_they_rank_deviates():
     experiment = find_experiment("stability")
     lines = [

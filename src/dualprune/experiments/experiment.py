@@ -144,18 +144,6 @@ class Experiment:
             raise InputError(f"{self.name} has no scale {scale!r}; choose one of {told}")
         return settings()[self.scales[scale]]
 
-    def changes(self, scale: str) -> dict[str, str]:
-        """Say of the rows that change at a scale in what."""
-        return {
-            row.name: ", ".join(
-                f"{each.name} {getattr(now, each.name)}"
-                for each in fields(Row)
-                if getattr(now, each.name) != getattr(row, each.name)
-            )
-            for row, now in zip(self.rows, self.rows_at(scale), strict=True)
-            if now != row
-        }
-
     def rows_at(self, scale: str) -> list[Row]:
         """Give the rows of a scale; a row may change there, as where fewer epochs exist."""
         return [self._changed.get((scale, row.name), row) for row in self.rows]

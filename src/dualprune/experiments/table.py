@@ -1,13 +1,13 @@
 """A table of an experiment: ours beside the paper's, for a terminal, Markdown and LaTeX."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from math import isnan
 from statistics import mean, stdev
 
-from dualprune.experiments.experiment import WHOLE, Experiment
+from dualprune.experiments.experiment import WHOLE, Experiment, Row
 from dualprune.experiments.results import Line
 
 __all__ = ["Entry", "Table", "as_latex", "as_markdown", "tabulate"]
@@ -56,9 +56,23 @@ def tabulate(experiment: Experiment, scale: str, lines: Sequence[Line]) -> Table
         rows=_ROWS[experiment.kind](experiment, lines, shares),
         notes=[
             *(f"{row}: {doubt}" for row, doubt in experiment.doubts.items()),
-            *(f"{row}, here: {change}" for row, change in experiment.changes(scale).items()),
+            *(f"{row}, here: {change}" for row, change in _changes(experiment, scale).items()),
         ],
     )
+
+
+def _changes(experiment: Experiment, scale: str) -> dict[str, str]:
+    """Say of the rows that differ at a scale from the paper's in what."""
+    both = zip(experiment.rows, experiment.rows_at(scale), strict=True)
+    return {row.name: ", ".join(_differences(row, now)) for row, now in both if now != row}
+
+
+def _differences(row: Row, now: Row) -> Iterator[str]:
+    for each in fields(Row):
+        before, after = getattr(row, each.name), getattr(now, each.name)
+        if before != after:
+            knobs = after if isinstance(after, dict) else {each.name: after}
+            yield ", ".join(f"{name} {value}" for name, value in knobs.items())
 
 
 def _seeds(lines: Sequence[Line]) -> str:
