@@ -5,6 +5,7 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from threading import Event
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -12,10 +13,10 @@ import pytest
 
 from dualprune.data import CORRUPTIONS
 from dualprune.errors import DamagedError, InputError
-from dualprune.experiments import results
+from dualprune.experiments import results, runner
 from dualprune.experiments.cells import cells, recordings
 from dualprune.experiments.drawing import _over_random, _removed_kinds, _uses, draw
-from dualprune.experiments.experiment import WHOLE, Row, experiments, find_experiment
+from dualprune.experiments.experiment import WHOLE, Experiment, Row, experiments, find_experiment
 from dualprune.experiments.results import Line, append, read
 from dualprune.experiments.runner import _alone, found, missing, run, workplace
 from dualprune.experiments.setting import settings
@@ -122,6 +123,59 @@ def test_kinds_of_corruption_are_drawn_apart(out, tmp_path):
     for kind, values in kinds.items():
         stored = [line.values["removed"][kind] for line in lines if line.row == "DUAL"]
         assert values.tolist() == [stored]
+
+
+def test_a_cell_begins_as_soon_as_its_own_recording_is_there(tmp_path, monkeypatch):
+    begun, seen = Event(), []
+
+    def make_recording(wanted, _):
+        assert wanted.seed == 0 or begun.wait(20)
+
+    def measure(cell, _):
+        seen.append((cell.seed, bool(cell.recordings)))
+        if (0, True) in seen:
+            begun.set()
+        return {"accuracy": 0.5}
+
+    monkeypatch.setattr(runner, "make_recording", make_recording)
+    monkeypatch.setattr(runner, "measure", measure)
+    smoke = replace(settings()["smoke"], seeds=2)
+    monkeypatch.setattr(Experiment, "setting", lambda *_: smoke)
+    with ThreadPoolExecutor(2) as pool:
+        lines = run(find_experiment("fitting"), "smoke", tmp_path, pool=pool, tell=str)
+    assert len(lines) == len(seen)
+    assert {(0, True), (1, True), (0, False), (1, False)} == set(seen)
+
+
+class Watched(ThreadPoolExecutor):
+    """A pool that knows whether anything was cancelled."""
+
+    def __init__(self):
+        super().__init__(1)
+        self.cancelled = Event()
+
+    def submit(self, *given):
+        future = super().submit(*given)
+        future.add_done_callback(lambda each: each.cancelled() and self.cancelled.set())
+        return future
+
+
+def test_the_first_failure_ends_what_has_not_begun_and_keeps_what_is_done(tmp_path, monkeypatch):
+    pool, seen = Watched(), []
+
+    def measure(cell, _):
+        seen.append(cell)
+        if len(seen) == 3:
+            raise ZeroDivisionError
+        assert len(seen) < 3 or pool.cancelled.wait(20)
+        return {"accuracy": 0.5}
+
+    monkeypatch.setattr(runner, "make_recording", lambda *_: None)
+    monkeypatch.setattr(runner, "measure", measure)
+    with pool, pytest.raises(ZeroDivisionError):
+        run(find_experiment("cifar10"), "smoke", tmp_path, pool=pool, tell=str)
+    assert pool.cancelled.is_set()
+    assert len(read(tmp_path / "results.jsonl")) == 2
 
 
 def reproduce(out, *words):

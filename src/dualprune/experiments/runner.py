@@ -1,24 +1,22 @@
-"""Run an experiment: recordings first, then cells, side by side in processes of one thread."""
+"""Run an experiment: recordings, then what they serve, side by side in processes of one thread."""
 
 import fcntl
 import multiprocessing
 import os
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Executor, Future, ProcessPoolExecutor, as_completed
+from collections.abc import Callable, Collection, Iterator
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, wait
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from dualprune.errors import InputError
-from dualprune.experiments.cells import Cell, cells, recordings
+from dualprune.experiments.cells import Cell, Recording, cells, recordings
 from dualprune.experiments.experiment import Experiment
 from dualprune.experiments.results import Line, append, code_digest, made_with, read
 from dualprune.experiments.work import end_with_parent, make_recording, measure, one_thread
 from dualprune.files import make_folders
 
 __all__ = ["found", "missing", "processes_of_one_thread", "run", "workplace"]
-
-T = TypeVar("T")
 
 
 def _start() -> None:
@@ -48,15 +46,53 @@ def run(
     Recordings and trainings are kept in ``out/work``, where other experiments find them too.
     """
     with _alone(out):
-        todo, home = missing(experiment, scale, out), workplace(out)
-        _record(experiment, scale, todo, home, pool, tell)
-        measured = {pool.submit(measure, cell, home): cell for cell in todo}
-        for number, done in enumerate(_finished(measured), 1):
-            cell = measured[done]
-            append(out / "results.jsonl", _line(cell, done.result()))
-            told = f"{cell.row.name}, {cell.pruned:.0%} pruned, seed {cell.seed}"
-            tell(f"{number} of {len(todo)}: {told}")
+        todo = missing(experiment, scale, out)
+        looks_back = experiment.kind in ("agreement", "picture")  # at what serves finished cells
+        needed = recordings(list(cells(experiment, scale)) if looks_back else todo)
+        recorded = measured = 0
+        for done, values in _work(needed, todo, workplace(out), pool, all_first=looks_back):
+            if isinstance(done, Recording):
+                recorded += 1
+                tell(f"recording {recorded} of {len(needed)}")
+                continue
+            measured += 1
+            append(out / "results.jsonl", _line(done, values))
+            told = f"{done.row.name}, {done.pruned:.0%} pruned, seed {done.seed}"
+            tell(f"{measured} of {len(todo)}: {told}")
         return found(experiment, scale, out)
+
+
+def _work(
+    needed: list[Recording], todo: list[Cell], home: Path, pool: Executor, *, all_first: bool
+) -> Iterator[tuple[Recording | Cell, Any]]:
+    """Give what is done, with its values; a cell begins as soon as its recordings are there."""
+    running: dict[Future[Any], Recording | Cell] = {
+        pool.submit(make_recording, each, home): each for each in needed
+    }
+    absent = {each.digest for each in needed}
+    waiting = [(cell, set(absent) if all_first else _digests(cell)) for cell in todo]
+    while running or waiting:
+        ready = [cell for cell, needs in waiting if needs.isdisjoint(absent)]
+        waiting = [(cell, needs) for cell, needs in waiting if not needs.isdisjoint(absent)]
+        running |= {pool.submit(measure, cell, home): cell for cell in ready}
+        for future in _first_done(running):
+            done, values = running.pop(future), future.result()
+            if isinstance(done, Recording):
+                absent.remove(done.digest)
+            yield done, values
+
+
+def _digests(cell: Cell) -> set[str]:
+    return {each.digest for each in cell.recordings}
+
+
+def _first_done(running: Collection[Future[Any]]) -> list[Future[Any]]:
+    """Wait until something is done; a failure comes last, and nothing begins after it."""
+    done, others = wait(running, return_when=FIRST_COMPLETED)
+    if any(future.exception() for future in done):
+        for future in others:
+            future.cancel()
+    return sorted(done, key=lambda future: future.exception() is not None)
 
 
 def found(experiment: Experiment, scale: str, out: Path) -> list[Line]:
@@ -64,22 +100,6 @@ def found(experiment: Experiment, scale: str, out: Path) -> list[Line]:
     order = {cell.key: number for number, cell in enumerate(cells(experiment, scale))}
     lines = [line for line in read(out / "results.jsonl") if line.cell in order]
     return sorted(lines, key=lambda line: order[line.cell])
-
-
-def _record(
-    experiment: Experiment,
-    scale: str,
-    todo: list[Cell],
-    home: Path,
-    pool: Executor,
-    tell: Callable[[str], None],
-) -> None:
-    """Make the recordings that are not there; some kinds look at those of finished cells, too."""
-    looks_back = experiment.kind in ("agreement", "picture")
-    needed = recordings(list(cells(experiment, scale)) if looks_back else todo)
-    made = [pool.submit(make_recording, each, home) for each in needed]
-    for number, _ in enumerate(_finished(made), 1):
-        tell(f"recording {number} of {len(made)}")
 
 
 @contextmanager
@@ -101,17 +121,6 @@ def missing(experiment: Experiment, scale: str, out: Path) -> list[Cell]:
         line.cell for line in read(out / "results.jsonl", now=((c.key, c.settings) for c in wanted))
     }
     return [cell for cell in wanted if cell.key not in done]
-
-
-def _finished(futures: Iterable[Future[T]]) -> Iterator[Future[T]]:
-    """Give what is done; the first failure ends everything that has not begun."""
-    waiting = list(futures)
-    for done in as_completed(waiting):
-        if done.exception() is not None:
-            for each in waiting:
-                each.cancel()
-        done.result()
-        yield done
 
 
 def _line(cell: Cell, values: dict[str, Any]) -> Line:
