@@ -1,0 +1,239 @@
+"""Coresets: their ids, their card, why each sample is in them; and what they are applied to."""
+
+import hashlib
+import json
+from importlib.metadata import version
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+import dualprune
+from dualprune.coreset import Coreset
+from dualprune.errors import DamagedError, InputError, MissingError
+from dualprune.method import score_runs, select_from
+from dualprune.run import Run
+from dualprune.run.attempts import Attempt
+from dualprune.run.writer import write_part
+from dualprune.score import SCORES
+from tests.by_hand import dual_by_hand, mean
+from tests.written import trajectories, write_run
+
+
+@pytest.fixture
+def run(tmp_path):
+    return write_run(tmp_path / "run", trajectories())
+
+
+def test_a_coreset_has_the_ids_of_its_method(run):
+    p = run["target_prob"][:11]
+    scores, confidence = SCORES["dual"](p, window=4), SCORES["confidence"](p)
+    scored = score_runs("dual", [run], epochs=11, given={"window": 4})
+    coreset = select_from("beta", [run], scored, k=13, seed=5, given={"c_d": 4.0})
+    expected = dualprune.select.beta(scores, confidence, k=13, seed=5, c_d=4.0)
+    np.testing.assert_array_equal(coreset.ids, expected)
+    np.testing.assert_array_equal(coreset.columns["score"], scores)
+    np.testing.assert_array_equal(coreset.columns["confidence"], confidence)
+    np.testing.assert_array_equal(coreset.columns["label"], run["labels"])
+    assert len(coreset) == 13
+
+
+def test_the_card_says_where_the_ids_come_from(run):
+    scored = score_runs("dual", [run], epochs=11, given={"window": 4})
+    coreset = select_from("beta", [run], scored, k=13, seed=5, given={"c_d": 4.0})
+    card = coreset.card
+    little_endian = b"".join(int(i).to_bytes(8, "little", signed=True) for i in coreset.ids)
+    assert card["ids_sha256"] == hashlib.sha256(little_endian).hexdigest()
+    assert card["method"] == "dual+beta"
+    assert card["knobs"]["score"] == {"window": 4}
+    assert card["knobs"]["select"]["c_d"] == 4.0
+    assert card["knobs"]["select"]["concentration"] == 15.0
+    assert (card["seed"], card["k"], card["samples"], card["epochs"]) == (5, 13, 40, 11)
+    assert card["runs"] == [run.fingerprint]
+    assert card["versions"]["dualprune"] == version("dualprune")
+    assert card["versions"]["numpy"] == np.__version__
+
+
+def test_the_fingerprint_stays_until_more_is_recorded(run):
+    before = run.fingerprint
+    assert Run(run.path).fingerprint == before
+    part = {"id": np.arange(40), "label": np.arange(40, dtype=np.int32) % 2}
+    part |= {name: np.ones(40, np.float32) for name in ("loss", "margin")}
+    attempt = Attempt.load(run.path / "attempts" / "0001")
+    write_part(attempt, 13, 0, part, {"duplicates": 0, "non_finite": 0})
+    assert run.fingerprint == before, "an open run is what it was when it was opened"
+    assert Run(run.path).fingerprint != before
+
+
+def test_without_scores_beta_takes_mu_from_the_best_of_dual(run):
+    coreset = select_from("beta", [run], None, k=7, seed=2)
+    p = run["target_prob"]
+    best = sorted(range(40), key=lambda i: -dual_by_hand(p.tolist())[i])[:10]
+    mu = coreset.card["knobs"]["select"]["mu"]
+    assert mu == pytest.approx(mean([mean(p[:, i].tolist()) for i in best]), rel=1e-12)
+    assert coreset.card["method"] == "beta"
+    expected = dualprune.select.beta(None, SCORES["confidence"](p), k=7, seed=2, mu=mu)
+    np.testing.assert_array_equal(coreset.ids, expected)
+
+
+def test_a_coreset_comes_back_as_it_was_saved(tmp_path, run):
+    coreset = select_from("beta", [run], score_runs("dual", [run]), k=13)
+    folder = coreset.save(tmp_path / "deep" / "coreset")
+    back = Coreset.load(folder)
+    assert back.ids.dtype == np.int64
+    np.testing.assert_array_equal(back.ids, coreset.ids)
+    assert back.card == json.loads(json.dumps(coreset.card))
+    assert list(back.columns) == list(coreset.columns)
+    for name, values in coreset.columns.items():
+        np.testing.assert_array_equal(back.columns[name], values)
+    table = pq.read_table(folder / "coreset.parquet")
+    assert table.column("id").to_pylist() == list(range(40))
+    assert np.flatnonzero(table.column("kept")).tolist() == coreset.ids.tolist()
+
+
+def test_saving_over_a_coreset_is_refused_and_changes_nothing(tmp_path, run):
+    first, second = (select_from("random", [run], None, k=9, seed=seed) for seed in (0, 1))
+    folder = first.save(tmp_path / "coreset")
+    with pytest.raises(InputError, match="already holds a coreset"):
+        second.save(folder)
+    np.testing.assert_array_equal(Coreset.load(folder).ids, first.ids)
+
+
+def test_a_coreset_that_is_not_there_or_not_what_was_written_is_an_error(tmp_path, run):
+    with pytest.raises(MissingError, match=r"no card\.json"):
+        Coreset.load(tmp_path / "nothing")
+    one, other = (select_from("random", [run], None, k=9, seed=seed) for seed in (0, 1))
+    folder = one.save(tmp_path / "one")
+    elsewhere = other.save(tmp_path / "other")
+    (folder / "coreset.parquet").write_bytes((elsewhere / "coreset.parquet").read_bytes())
+    with pytest.raises(DamagedError, match="do not match the card"):
+        Coreset.load(folder)
+    (folder / "coreset.parquet").write_bytes(b"PAR1")
+    with pytest.raises(DamagedError, match="is damaged"):
+        Coreset.load(folder)
+
+
+def reasons(coreset):
+    return {
+        reason: np.flatnonzero(coreset.columns["why"] == reason).tolist()
+        for reason in np.unique(coreset.columns["why"])
+        if reason
+    }
+
+
+def test_the_reason_of_top_is_top(run):
+    coreset = select_from("top", [run], score_runs("dual", [run]), k=5)
+    assert reasons(coreset) == {"top": coreset.ids.tolist()}
+
+
+def test_the_reason_of_a_draw_is_sampled(run):
+    for name, scored in (("random", None), ("beta", score_runs("dual", [run]))):
+        coreset = select_from(name, [run], scored, k=5)
+        assert reasons(coreset) == {"sampled": coreset.ids.tolist()}
+
+
+def test_what_has_no_weight_is_filled_in_and_counted(tmp_path):
+    losses = trajectories()
+    losses[:, 10:] = 0.3  # a belief that never moves scores zero
+    run = write_run(tmp_path / "run", losses)
+    coreset = select_from("beta", [run], score_runs("dual", [run]), k=14)
+    why = reasons(coreset)
+    assert why["sampled"] == list(range(10))
+    assert len(why["filled"]) == coreset.card["filled"] == 4
+    assert sorted(why["sampled"] + why["filled"]) == coreset.ids.tolist()
+
+
+def test_what_was_cut_off_says_so(run):
+    scored = score_runs("aum", [run])
+    coreset = select_from("stratified", [run], scored, k=12, given={"cut_off": 0.2})
+    why = reasons(coreset)
+    assert why["cut_off"] == sorted(np.argsort(-scored.values)[:8].tolist())
+    assert why["sampled"] == coreset.ids.tolist()
+    assert coreset.card["cut_off"] == 8
+
+
+@pytest.mark.parametrize("unscored", ["keep", "drop"])
+def test_what_has_no_score_says_so_whether_kept_or_not(unscored, tmp_path):
+    losses = trajectories()
+    losses[5:, [3, 30]] = np.nan
+    run = write_run(tmp_path / "run", losses)
+    scored = score_runs("dual", [run])
+    for name in ("top", "beta", "stratified"):
+        coreset = select_from(name, [run], scored, k=9, given={"unscored": unscored})
+        assert reasons(coreset)["unscored"] == [3, 30]
+        assert coreset.card["unscored"] == 2
+        assert len({3, 30} & set(coreset.ids.tolist())) == (2 if unscored == "keep" else 0)
+
+
+@pytest.fixture
+def coreset(run):
+    return select_from("random", [run], None, k=9, seed=3)
+
+
+def test_an_array_is_indexed(coreset):
+    data = np.random.default_rng(0).random((40, 3))
+    np.testing.assert_array_equal(coreset.apply(data), data[coreset.ids])
+
+
+def test_a_tensor_is_indexed(coreset):
+    torch = pytest.importorskip("torch")
+    data = torch.arange(120.0).reshape(40, 3)
+    assert torch.equal(coreset.apply(data), data[coreset.ids.tolist()])
+
+
+class Pictures:
+    """Looks like a torchvision dataset."""
+
+    classes = ("cat", "dog")
+
+    def __init__(self, targets):
+        self.targets = targets
+
+    def __len__(self):
+        return len(self.targets)
+
+    def __getitem__(self, index):
+        assert type(index) is int
+        return float(index), int(self.targets[index])
+
+
+@pytest.mark.parametrize("kind", ["list", "array", "tensor"])
+def test_a_dataset_keeps_its_targets_and_classes(kind, coreset):
+    labels = [i % 2 for i in range(40)]
+    if kind == "tensor":
+        targets = pytest.importorskip("torch").tensor(labels)
+    else:
+        targets = np.array(labels) if kind == "array" else labels
+    small = coreset.apply(Pictures(targets))
+    assert len(small) == 9
+    assert type(small.targets) is type(targets)
+    assert list(map(int, small.targets)) == [labels[i] for i in coreset.ids]
+    assert small.classes == ("cat", "dog")
+    assert [small[i] for i in range(9)] == [(float(i), labels[i]) for i in coreset.ids]
+
+
+def test_a_list_is_a_dataset_without_targets(coreset):
+    small = coreset.apply([f"sentence {i}" for i in range(40)])
+    assert list(small) == [f"sentence {i}" for i in coreset.ids]
+    with pytest.raises(AttributeError):
+        _ = small.targets
+
+
+def test_an_applied_dataset_feeds_a_loader(coreset):
+    data = pytest.importorskip("torch.utils.data")
+    torch = pytest.importorskip("torch")
+    whole = data.TensorDataset(torch.arange(40.0), torch.arange(40) % 2)
+    loader = data.DataLoader(coreset.apply(whole), batch_size=4)
+    batches = list(loader)
+    assert [len(x) for x, _ in batches] == [4, 4, 1]
+    assert torch.cat([x for x, _ in batches]).tolist() == coreset.ids.tolist()
+    indexed = data.DataLoader(dualprune.Indexed(coreset.apply(whole)), batch_size=9)
+    ((x, _, ids),) = indexed
+    assert (x.tolist(), ids.tolist()) == (coreset.ids.tolist(), list(range(9)))
+
+
+@pytest.mark.parametrize("size", [0, 39, 41])
+def test_data_of_another_size_is_refused(size, coreset):
+    for data in (np.zeros(size), list(range(size))):
+        with pytest.raises(InputError, match=f"of 40 samples, the data has {size}"):
+            coreset.apply(data)
