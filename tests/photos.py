@@ -36,3 +36,20 @@ def make_photos(folder, each=20):
     (folder / EMPTY).mkdir()
     (folder / EMPTY / "notes.txt").write_text("no image")
     return sorted(names)
+
+
+def picture(mode="RGB", size=(9, 7), seed=0):
+    rng = np.random.default_rng(seed)
+    image = Image.fromarray(rng.integers(0, 256, (size[1], size[0], 4), np.uint8), "RGBA")
+    return image.convert("RGB").convert(mode) if mode == "P" else image.convert(mode)
+
+
+def save(path, mode="RGB", size=(9, 7), seed=0):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    picture(mode, size, seed).save(path)
+
+
+def some_images(samples=12, classes=3):
+    rng = np.random.default_rng(5)
+    pixels = rng.integers(0, 256, (samples, 4, 4, 3), np.uint8)
+    return in_memory(pixels, np.arange(samples) % classes, tuple("abcdefgh"[:classes]))
