@@ -17,7 +17,7 @@ from dualprune.run.attempts import Attempt
 from dualprune.run.writer import write_part
 from dualprune.score import SCORES
 from tests.by_hand import dual_by_hand, mean
-from tests.written import trajectories, write_run
+from tests.run_by_hand import trajectories, write_run
 
 
 @pytest.fixture

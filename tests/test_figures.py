@@ -137,9 +137,7 @@ FIGURES = {
     "rank_correlation_bars": Figure(
         lambda axes, g: figures.rank_correlation_bars(axes, g.seeds), lines=1, bars=4, names=NAMES
     ),
-    "gain_map": Figure(
-        lambda axes, g: figures.gain_map(axes, SHARES, g.grid, over="random"), names=NAMES
-    ),
+    "gain_map": Figure(lambda axes, g: figures.gain_map(axes, SHARES, g.grid), names=NAMES),
 }
 OF_SAMPLES = [name for name, each in FIGURES.items() if any(each.points)]
 OF_SEEDS = [
@@ -423,7 +421,7 @@ def test_gains_are_points_under_their_share():
         "dual": np.array([[-0.4, -0.4], [0.01, 0.03]]),
         "el2n": np.array([[np.nan, np.nan], [-0.01, np.nan]]),
     }
-    axes = figures.gain_map(one_axes(), np.array([0.9, 0.3]), gains, over="random")
+    axes = figures.gain_map(one_axes(), np.array([0.9, 0.3]), gains)
     found = {text.get_position(): text.get_text() for text in axes.texts}
     assert found == {(0, 0): "+2.0 ± 1.4", (1, 0): "-40.0 ± 0.0", (0, 1): "-1.0"}
     assert [text.get_text() for text in axes.get_xticklabels()] == ["30", "90"]

@@ -10,7 +10,7 @@ import torch
 
 from dualprune import Run
 from dualprune.errors import InputError, WriteError
-from tests.recorded import DEFAULT, batch, new, record, reference
+from tests.batches import DEFAULT, batch, new, record, reference
 
 
 def test_an_epoch_without_any_batch_is_refused(tmp_path):

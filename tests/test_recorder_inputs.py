@@ -7,7 +7,7 @@ import torch
 from dualprune import Run
 from dualprune.errors import DualpruneError, InputError
 from dualprune.record.batch import as_batch, check_ids
-from tests.recorded import DEFAULT, batch, counts, new, record, reference
+from tests.batches import DEFAULT, batch, counts, new, record, reference
 
 
 @pytest.mark.parametrize("shape", [(), (4,), (4, 0), (4, 1), (4, 2), (4, 4), (4, 3, 1), (1, 4, 3)])

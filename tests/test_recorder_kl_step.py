@@ -9,7 +9,7 @@ import torch
 from dualprune import Run
 from dualprune.errors import InputError
 from dualprune.score import tdds
-from tests.recorded import NAN, new, record
+from tests.batches import NAN, new, record
 
 
 def binary(p, samples=1):

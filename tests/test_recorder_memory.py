@@ -9,7 +9,7 @@ import torch
 
 from dualprune import Recorder, Run
 from dualprune.errors import InputError
-from tests.recorded import DEFAULT, batch, live_tensors, new, reference
+from tests.batches import DEFAULT, batch, live_tensors, new, reference
 
 
 def test_no_autograd_graph_is_kept(tmp_path):

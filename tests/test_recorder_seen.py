@@ -7,7 +7,7 @@ import torch
 from torch.utils.data import ConcatDataset, DataLoader, Subset, TensorDataset, WeightedRandomSampler
 
 from dualprune import Indexed, Recorder, Run
-from tests.recorded import NAN, batch, counts, record
+from tests.batches import NAN, batch, counts, record
 
 
 def test_the_first_occurrence_of_an_id_is_kept_and_the_others_counted(tmp_path):

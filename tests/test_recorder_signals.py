@@ -8,7 +8,7 @@ import torch
 
 from dualprune import Run
 from dualprune.errors import InputError
-from tests.recorded import DEFAULT, INF, NAN, batch, counts, new, record, reference
+from tests.batches import DEFAULT, INF, NAN, batch, counts, new, record, reference
 
 
 def test_signals_have_their_hand_checked_values(tmp_path):

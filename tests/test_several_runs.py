@@ -7,7 +7,7 @@ from dualprune.errors import InputError
 from dualprune.method import score_runs, select_from
 from dualprune.score import SCORES, from_runs
 from tests.by_hand import mean
-from tests.written import trajectories, write_run
+from tests.run_by_hand import trajectories, write_run
 
 WINDOW = 3
 

@@ -16,7 +16,7 @@ from dualprune.run.attempts import Attempt, Description
 from dualprune.run.part import CHUNK
 from dualprune.run.writer import begin, write_part
 from dualprune.score import SCORES, from_runs
-from tests.written import trajectories, write_run
+from tests.run_by_hand import trajectories, write_run
 
 WINDOW = 3
 

@@ -7,7 +7,7 @@ import pytest
 
 import dualprune
 from dualprune.method import score_runs, select_from
-from tests.written import trajectories, write_run
+from tests.run_by_hand import trajectories, write_run
 
 
 @pytest.fixture

@@ -82,7 +82,7 @@ def _gain(rows: Sequence[Row], lines: Sequence[Line], folder: Path) -> list[Path
         return []
     shares = np.array(sorted({line.pruned for line in lines}))
     drawn = figure(3 + 1.1 * len(shares), 1.2 + 0.35 * len(gains))
-    gain_map(drawn.add_subplot(), shares, gains, over="random")
+    gain_map(drawn.add_subplot(), shares, gains)
     return [save(drawn, folder / "gain")[0]]
 
 

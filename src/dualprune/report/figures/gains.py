@@ -1,4 +1,4 @@
-"""What methods gain over another, as a coloured table."""
+"""What methods gain over random, as a coloured table."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
@@ -17,8 +17,8 @@ __all__ = ["gain_map"]
 _FULL_COLOR = 0.03  # a gain of three points is large; what falls by thirty need not hide it
 
 
-def gain_map(axes: "Axes", pruned: Array, gains: Mapping[str, Array], *, over: str) -> "Axes":
-    """Write into each field what a method gains over the one named `over`, in points.
+def gain_map(axes: "Axes", pruned: Array, gains: Mapping[str, Array]) -> "Axes":
+    """Write into each field what a method gains over random, in points.
 
     Gains are differences of accuracies, of shape (shares, seeds), NaN where one is missing. A field
     holds their mean and deviation over seeds.
@@ -33,7 +33,7 @@ def gain_map(axes: "Axes", pruned: Array, gains: Mapping[str, Array], *, over: s
     axes.set_yticks(range(len(gains)), [plain(with_gaps(*each)) for each in gains.items()])
     axes.set_xticks(range(len(order)), [percent(share) for share in pruned[order]])
     axes.set_xlabel("share pruned (%)")
-    axes.set_title(f"points of accuracy over {plain(over)}", loc="right")
+    axes.set_title("points of accuracy over random", loc="right")
     axes.tick_params(length=0)
     axes.spines[:].set_visible(False)
     return axes
