@@ -1,0 +1,93 @@
+"""What every method chooses from two recorded runs: `python -m tests.choices` writes it down.
+
+The runs in `tests/runs` are the numbers of 20 epochs of digits and of 2,000 CIFAR-10 images, with
+features after epochs 10 and 20. `choices.json` holds the SHA-256 of the ids, or the first words of
+the refusal, and the kind of CPU: another kind may differ in the last bit of a logarithm.
+"""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+from dualprune.choosing import choose
+from dualprune.coreset import digest
+from dualprune.errors import DualpruneError
+from dualprune.method import _made_with
+from dualprune.named import find_method, named_methods
+from dualprune.run import Run
+from dualprune.score import SCORES
+from dualprune.select import budget
+
+RUNS = Path(__file__).parent / "runs"
+EXPECTED = Path(__file__).parent / "choices.json"
+PRUNED = ("0.3", "0.7", "0.9")
+SEED = 1
+
+PLAIN = [
+    *(f"{score}+{selector}" for score in SCORES for selector in ("top", "beta", "stratified")),
+    *(f"{score}+{selector}" for score in ("dual", "forgetting") for selector in ("d2", "boss", "bws")),
+    *("random", "moderate", "k_center", "beta"),
+    *named_methods(),
+]
+WITH_KNOBS = [
+    ("dual", {"window": 5}, {}),
+    ("dyn_unc", {"skip_last": True}, {}),
+    ("el2n", {"over": "sum"}, {}),
+    ("grand", {"over": "mean"}, {}),
+    ("forgetting", {"never_learned": "zero"}, {}),
+    ("forgetting+beta", {"never_learned": "zero"}, {}),
+    ("aum", {"keep": "easy"}, {}),
+    ("tdds", {"window": 5, "decay": 0.5}, {}),
+    ("ssp", {"prototypes": "class"}, {}),
+    ("dual", {}, {"balance": "proportional"}),
+    ("dual", {}, {"balance": "uniform"}),
+    ("dual", {}, {"floor": 5}),
+    ("random", {}, {"balance": "uniform"}),
+    ("random", {}, {"floor": 5}),
+    ("dual+beta", {}, {"balance": "proportional"}),
+    ("dual+beta", {}, {"floor": 5}),
+    ("dual+beta", {}, {"c_d": 5.5, "concentration": 10.0, "anchor": 3}),
+    ("dual+beta", {}, {"mu": 0.0}),
+    ("aum_prob+stratified", {}, {"strata": 10, "cut_off": 0.1}),
+    ("dual+d2", {}, {"scope": "global", "cut_off": 0.1}),
+    ("dual+boss", {}, {"cut_off": 0.1, "alpha": 1.5}),
+    ("forgetting+bws", {}, {"judged": 0.5}),
+    ("moderate", {}, {"centre": "mean"}),
+    ("k_center", {}, {"balance": "uniform"}),
+]
+
+
+def choices():
+    """Give every choice, by run, method, knobs and share pruned."""
+    found = {}
+    for path in sorted(RUNS.iterdir()):
+        run = Run(path)
+        for name, score, select in [*((name, {}, {}) for name in PLAIN), *WITH_KNOBS]:
+            for pruned in PRUNED:
+                knobs = "".join(f" {knob}={value}" for knob, value in (score | select).items())
+                found[f"{path.name}: {name}{knobs}, {pruned} pruned"] = _outcome(
+                    run, name, score, select, pruned
+                )
+    return found
+
+
+def _outcome(run, name, score, select, pruned):
+    try:
+        method = find_method(name, float(pruned))
+        method = replace(
+            method,
+            score_knobs={**method.score_knobs, **score},
+            select_knobs={**method.select_knobs, **select},
+        )
+        runs, k = [run] * method.runs, budget(run.samples, prune=pruned)
+        return digest(choose(method, runs, k=k, seed=SEED, c_d=3.0, epochs=20).ids)
+    except DualpruneError as error:
+        return f"refused: {type(error).__name__}"
+
+
+def cpu():
+    return _made_with()["cpu"]
+
+
+if __name__ == "__main__":
+    EXPECTED.write_text(json.dumps({"cpu": cpu(), "ids": choices()}, indent=1) + "\n")
