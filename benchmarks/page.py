@@ -22,7 +22,7 @@ import sys, time
 from pathlib import Path
 import numpy as np
 from dualprune.data import Images, in_memory
-from dualprune.method import score_runs, select_from
+from dualprune.method.choose import score_runs, select_from
 from dualprune.report.page import write_report
 from dualprune.run import Run
 home = Path(sys.argv[1])

@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from benchmarks.timing import interleaved
-from dualprune.arrays import Array, inputs
 from dualprune.score import SCORES
+from dualprune.signatures import Array, inputs
 
 FEW, MANY, EPOCHS = 10_000, 1_000_000, 20
 

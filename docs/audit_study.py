@@ -27,12 +27,12 @@ from sklearn.model_selection import StratifiedKFold
 from torch import Tensor, nn
 from torch.nn.functional import softmax
 
-from dualprune.arrays import Array
-from dualprune.audit import audit
 from dualprune.data import flip_labels, load
 from dualprune.record import Recorder
 from dualprune.run import Run
 from dualprune.score import aum_prob, confidence, dual, dyn_unc, from_runs
+from dualprune.signatures import Array
+from dualprune.suspects import audit
 from dualprune.train import Setup
 from dualprune.train.epoch import Plan
 from dualprune.train.loop import fit, silent

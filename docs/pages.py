@@ -7,10 +7,9 @@ from pathlib import Path
 from textwrap import dedent
 from typing import Any, get_args
 
-from dualprune.arrays import inputs
-from dualprune.cli.docs import need, read_docstring, settings
-from dualprune.cli.methods import NOT_IMPLEMENTABLE, TABLES, needs, published, third_person
-from dualprune.named import named_methods
+from dualprune.cli.methods import NOT_IMPLEMENTABLE, TABLES, need, needs, published, third_person
+from dualprune.method.named import named_methods
+from dualprune.signatures import inputs, keyword_only, read_docstring
 
 KINDS = {
     "Scores": "Score: one number per sample, and high is kept.",
@@ -83,7 +82,7 @@ def markdown(text: str) -> str:
 
 
 def _knobs(fn: Callable[..., Any], meaning: dict[str, str]) -> Iterable[tuple[str, ...]]:
-    for name, knob in settings(fn).items():
+    for name, knob in keyword_only(fn).items():
         default = "required" if knob.default is Parameter.empty else f"`{knob.default!r}`"
         choices = [f"`{each!r}`" for each in get_args(knob.annotation) if isinstance(each, str)]
         yield f"`{name}`", default, f"{meaning[name]} {' or '.join(choices)}"

@@ -9,14 +9,14 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-from dualprune.choosing import choose
 from dualprune.coreset import digest
 from dualprune.errors import DualpruneError
-from dualprune.method import _made_with
-from dualprune.named import find_method, named_methods
+from dualprune.method.choose import _made_with
+from dualprune.method.named import find_method, named_methods
 from dualprune.run import Run
 from dualprune.score import SCORES
 from dualprune.select import budget
+from dualprune.workflows.recording import choose
 
 RUNS = Path(__file__).parent / "runs"
 EXPECTED = Path(__file__).parent / "choices.json"
@@ -25,7 +25,8 @@ SEED = 1
 
 PLAIN = [
     *(f"{score}+{selector}" for score in SCORES for selector in ("top", "beta", "stratified")),
-    *(f"{score}+{selector}" for score in ("dual", "forgetting") for selector in ("d2", "boss", "bws")),
+    *(f"dual+{selector}" for selector in ("d2", "boss", "bws")),
+    *(f"forgetting+{selector}" for selector in ("d2", "boss", "bws")),
     *("random", "moderate", "k_center", "beta"),
     *named_methods(),
 ]

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from dualprune.method import score_runs, select_from
+from dualprune.method.choose import score_runs, select_from
 from dualprune.report.page import write_report
 from dualprune.run.names import write_names
 

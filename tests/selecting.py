@@ -5,8 +5,8 @@ import pytest
 from hypothesis import settings
 from scipy.stats import chi2
 
-from dualprune.arrays import inputs, knobs
 from dualprune.select import SELECTORS, beta, random, top
+from dualprune.signatures import inputs, knobs
 
 SAMPLES = 40
 UNLIKELY = 1e-4  # seeds are fixed: a law that holds is never below this by chance again

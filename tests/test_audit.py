@@ -7,10 +7,10 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from dualprune.audit import audit
 from dualprune.data import flip_labels, load
 from dualprune.run import Run
 from dualprune.run.names import write_names
+from dualprune.suspects import audit
 from dualprune.train import Setup, record
 
 from .beliefs import write_beliefs

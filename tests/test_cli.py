@@ -9,13 +9,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from dualprune import Coreset, Run, score, select
-from dualprune.arrays import knobs
 from dualprune.cli.__main__ import app
 from dualprune.run.attempts import Attempt, Description
 from dualprune.run.features import write_features
 from dualprune.run.writer import begin, write_part
 from dualprune.score import SCORES
 from dualprune.select import SELECTORS
+from dualprune.signatures import knobs
 
 SAMPLES, EPOCHS = 60, 12
 SIGNALS = ("loss", "margin", "rival", "entropy", "error_norm", "kl_step", "feature_norm")

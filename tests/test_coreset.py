@@ -11,7 +11,7 @@ import pytest
 import dualprune
 from dualprune.coreset import Coreset
 from dualprune.errors import DamagedError, InputError, MissingError
-from dualprune.method import score_runs, select_from
+from dualprune.method.choose import score_runs, select_from
 from dualprune.run import Run
 from dualprune.run.attempts import Attempt
 from dualprune.run.writer import write_part

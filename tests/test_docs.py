@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from dualprune.cli.__main__ import main
-from dualprune.cli.docs import read_docstring, settings
 from dualprune.cli.methods import NOT_IMPLEMENTABLE, TABLES
-from dualprune.named import named_methods
+from dualprune.method.named import named_methods
+from dualprune.signatures import keyword_only, read_docstring
 
 DOCS = Path(__file__).parents[1] / "docs"
 METHODS = {name: fn for table in TABLES.values() for name, fn in table.items()}
@@ -57,7 +57,7 @@ def test_docstring_tells_cost_variants_paper_and_example(name, fn):
     assert told.variants
     assert bool(told.paper) == (name not in WITHOUT_PAPER)
     assert re.search(rf">>> .*\b{fn.__name__}\(", told.example)
-    assert settings(fn).keys() <= told.parameters.keys()
+    assert keyword_only(fn).keys() <= told.parameters.keys()
 
 
 @every_method
@@ -71,7 +71,7 @@ def test_page_has_a_formula_or_steps_and_no_other_markup(name, fn):
     assert text.count("```") % 2 == 0
     for head in ("What it does", "Inputs", "Example", "Cost", "Public implementations"):
         assert re.search(rf"^## {head}\n\n\S", text, re.MULTILINE)
-    assert all(f"| `{knob}` |" in text for knob in settings(fn))
+    assert all(f"| `{knob}` |" in text for knob in keyword_only(fn))
 
 
 def test_links_between_pages_resolve():

@@ -6,8 +6,6 @@ from importlib import resources
 
 import pytest
 
-from dualprune.arrays import inputs, knobs
-from dualprune.choosing import signals_for
 from dualprune.errors import InputError
 from dualprune.experiments.cells import cells
 from dualprune.experiments.checked import DRAWINGS
@@ -15,7 +13,9 @@ from dualprune.experiments.experiment import SCALES, experiments, find_experimen
 from dualprune.experiments.pictures import PICTURES
 from dualprune.record.signals import DEFAULT
 from dualprune.score import SCORES
+from dualprune.signatures import inputs, knobs
 from dualprune.train.order import steps_per_epoch
+from dualprune.workflows.recording import signals_for
 
 FILES = sorted((resources.files("dualprune.experiments") / "tables").iterdir())
 ALL = list(experiments().values())

@@ -9,7 +9,7 @@ import torch
 
 from dualprune import Recorder, Run
 from dualprune.coreset import Coreset
-from dualprune.method import score_runs, select_from
+from dualprune.method.choose import score_runs, select_from
 
 COLUMNS = ["id", "label", "score", "confidence", "why", "kept"]
 

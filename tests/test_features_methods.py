@@ -6,13 +6,13 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from dualprune.arrays import inputs, knobs
 from dualprune.errors import InputError
 from dualprune.score.el2n import el2n
 from dualprune.score.grand import grand
 from dualprune.score.ssp import centroids, ssp
 from dualprune.select.bws import bws
 from dualprune.select.moderate import moderate
+from dualprune.signatures import inputs, knobs
 from tests.by_hand import el2n_by_hand
 from tests.by_hand_features import (
     bws_by_hand,
@@ -299,7 +299,7 @@ def test_features_that_are_not_finite_are_refused(fn, wrong):
     features = data_for(fn)["features"]
     features[[11, 40], 2] = wrong
     features[40, 1] = -wrong
-    with pytest.raises(InputError, match="2 of 60 samples are not, first sample 11"):
+    with pytest.raises(InputError, match="2 of 60 samples are not finite, first of sample 11"):
         fn(**data_for(fn, features=features), **budget_of(fn))
 
 

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dualprune.arrays import inputs
 from dualprune.errors import InputError
 from dualprune.select import neighbours as module
 from dualprune.select.boss import boss
@@ -17,6 +16,7 @@ from dualprune.select.k_center import k_center
 from dualprune.select.keys import uniform
 from dualprune.select.neighbours import graph, nearest
 from dualprune.select.quotas import even, proportional
+from dualprune.signatures import inputs
 from tests.by_hand_geometry import (
     boss_by_hand,
     cut_off_by_hand,

@@ -19,11 +19,10 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from dualprune import Coreset, Run, score, select
-from dualprune.audit import judge
 from dualprune.data import in_memory, load
 from dualprune.errors import InputError, MissingError
 from dualprune.files import write_json
-from dualprune.method import score_runs, select_from
+from dualprune.method.choose import score_runs, select_from
 from dualprune.report.page import page, shown, write_report
 from dualprune.report.page.compared import summarise
 from dualprune.report.page.facts import gather
@@ -32,6 +31,7 @@ from dualprune.report.page.pictures import draw_sheet
 from dualprune.report.page.shown import choose_shown
 from dualprune.report.page.summary import class_names, per_class, repeat, rows
 from dualprune.select.beta import log_density, parameters
+from dualprune.suspects import judge
 
 from .beliefs import between_two, write_beliefs
 from .hostile import HOSTILE, write_hostile

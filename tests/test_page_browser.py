@@ -11,11 +11,11 @@ import pytest
 from selenium.webdriver import Keys
 
 from dualprune import score, select
-from dualprune.audit import judge
 from dualprune.data import in_memory
-from dualprune.method import score_runs, select_from
+from dualprune.method.choose import score_runs, select_from
 from dualprune.report.page import shown, write_report
 from dualprune.report.page.pack import safe_text
+from dualprune.suspects import judge
 
 from .beliefs import between_two, write_beliefs
 from .browsing import (

@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from dualprune.arrays import inputs, knobs
 from dualprune.errors import InputError
 from dualprune.run.derived import DERIVED
 from dualprune.score import SCORES, dual, dyn_unc, forgetting, tdds, windows
+from dualprune.signatures import inputs, knobs
 from tests.by_hand import ORACLES, dual_by_hand, dyn_unc_by_hand
 
 EPOCHS, SAMPLES, CLASSES = 14, 40, 5

@@ -8,10 +8,10 @@ from typing import Literal, get_origin
 import numpy as np
 import pytest
 
-from dualprune.arrays import inputs, knobs
 from dualprune.errors import InputError
 from dualprune.score import SCORES
 from dualprune.select import beta, boss, d2, random, stratified
+from dualprune.signatures import inputs, knobs
 from tests.selecting import SAMPLES, data_for, every_selector, needs_scores
 
 

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from dualprune.arrays import inputs
 from dualprune.errors import InputError
 from dualprune.select import beta, top
+from dualprune.signatures import inputs
 from tests.by_hand import budgets_by_hand, shares_by_hand
 from tests.selecting import SAMPLES, UNLIKELY, by_class, data_for, inclusions, p_of_equal_chances
 

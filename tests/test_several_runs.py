@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dualprune.errors import InputError
-from dualprune.method import score_runs, select_from
+from dualprune.method.choose import score_runs, select_from
 from dualprune.score import SCORES, from_runs
 from tests.by_hand import mean
 from tests.run_by_hand import trajectories, write_run

@@ -9,7 +9,7 @@ import pytest
 
 import dualprune
 from dualprune.errors import InputError, MissingError
-from dualprune.method import score_runs
+from dualprune.method.choose import score_runs
 from dualprune.run import Run, exponential, reader
 from dualprune.run import part as parts
 from dualprune.run.attempts import Attempt, Description

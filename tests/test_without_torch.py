@@ -6,7 +6,7 @@ import sys
 import pytest
 
 import dualprune
-from dualprune.method import score_runs, select_from
+from dualprune.method.choose import score_runs, select_from
 from tests.run_by_hand import trajectories, write_run
 
 
@@ -20,7 +20,7 @@ import sys
 sys.modules["torch"] = None
 import numpy as np
 from dualprune import Coreset, Run, score, select
-from dualprune.method import score_runs, select_from
+from dualprune.method.choose import score_runs, select_from
 
 run = Run(sys.argv[1])
 p = run["target_prob"]

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from dualprune import score, select
     from dualprune.coreset import Coreset
-    from dualprune.pruning import prune
     from dualprune.record import Indexed, Recorder
     from dualprune.run import Run
+    from dualprune.workflows.pruning import prune
 
 __all__ = ["Coreset", "Indexed", "Recorder", "Run", "prune", "score", "select"]
 
@@ -22,7 +22,7 @@ _HOMES = {
     "Indexed": "dualprune.record",
     "Recorder": "dualprune.record",
     "Run": "dualprune.run",
-    "prune": "dualprune.pruning",
+    "prune": "dualprune.workflows.pruning",
 }
 
 

@@ -4,7 +4,7 @@ from itertools import combinations
 
 import numpy as np
 
-from dualprune.arrays import Array
+from dualprune.signatures import Array
 
 __all__ = ["mean_overlap", "overlap", "rank_correlation"]
 

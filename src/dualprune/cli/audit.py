@@ -8,10 +8,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from dualprune.audit import Audit
-from dualprune.audit import audit as audit_run
 from dualprune.cli.score import Epochs
 from dualprune.run import Run
+from dualprune.suspects import Audit
+from dualprune.suspects import audit as audit_run
 
 __all__ = ["audit"]
 

@@ -13,15 +13,15 @@ from rich.console import Console
 from rich.table import Column, Table
 
 from dualprune.agreement import mean_overlap, overlap, rank_correlation
-from dualprune.arrays import Array
 from dualprune.cli.options import Data, Download, Model, Out, RecipeName
 from dualprune.cli.progress import duration, watch
 from dualprune.data import load, validation_split
 from dualprune.report.figures import accuracy_curves, figure, save, time_bars
 from dualprune.select import budget
+from dualprune.signatures import Array
 
 if TYPE_CHECKING:
-    from dualprune.comparing import Cell
+    from dualprune.workflows.comparing import Cell
 
 __all__ = ["compare", "over_seeds", "spread"]
 
@@ -49,8 +49,8 @@ def compare(
 
     Killed and started again with the same flags, it goes on where it was.
     """
-    from dualprune.comparing import compare as compare_all  # noqa: PLC0415 - loads torch
     from dualprune.train import Setup  # noqa: PLC0415
+    from dualprune.workflows.comparing import compare as compare_all  # noqa: PLC0415 - loads torch
 
     images, test = load(data, download=download, out=out)
     judged_on = "test"

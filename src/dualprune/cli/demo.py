@@ -11,7 +11,6 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from dualprune.arrays import Array
 from dualprune.cli.compare import spread
 from dualprune.cli.progress import watch
 from dualprune.data import flip_labels, load
@@ -20,10 +19,11 @@ from dualprune.report import draw_moons
 from dualprune.run import Run
 from dualprune.score import SCORES, from_runs
 from dualprune.select import budget
+from dualprune.signatures import Array
 
 if TYPE_CHECKING:
-    from dualprune.comparing import Cell
     from dualprune.train import Setup
+    from dualprune.workflows.comparing import Cell
 
 __all__ = ["demo"]
 
@@ -38,8 +38,8 @@ def demo(
     seeds: Annotated[int, typer.Option(min=1, help="How often to repeat it all.")] = 3,
 ) -> None:
     """Prune the bundled digits, a tenth of them with wrong labels, and show what it saves."""
-    from dualprune.comparing import compare  # noqa: PLC0415 - loads torch
     from dualprune.train import Setup  # noqa: PLC0415
+    from dualprune.workflows.comparing import compare  # noqa: PLC0415 - loads torch
 
     images, test = load("digits")
     labels, flipped = flip_labels(images.labels, _WRONG, len(images.class_names), seed=0)
@@ -53,9 +53,9 @@ def demo(
 
 def _write_page(out: Path, setup: "Setup") -> Path:
     """Show what is kept at the middle share, and how it compares."""
-    from dualprune.choosing import choose  # noqa: PLC0415 - loads torch
-    from dualprune.pruning import described  # noqa: PLC0415
     from dualprune.report.page import write_report  # noqa: PLC0415
+    from dualprune.workflows.pruning import described  # noqa: PLC0415
+    from dualprune.workflows.recording import choose  # noqa: PLC0415 - loads torch
 
     run, recipe = Run(out / "seed-0" / "run"), setup.recipe
     k = budget(run.samples, keep=_KEEPS[1])

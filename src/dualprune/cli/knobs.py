@@ -6,8 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from dualprune.arrays import Array, inputs, knobs
-from dualprune.cli.docs import read_docstring
+from dualprune.signatures import Array, inputs, knobs, read_docstring
 
 __all__ = ["command_for"]
 

@@ -9,15 +9,15 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from dualprune.arrays import inputs
-from dualprune.cli.docs import need, read_docstring, settings
 from dualprune.dynamic import DYNAMIC
 from dualprune.errors import InputError
-from dualprune.named import named_methods
+from dualprune.method.named import named_methods
+from dualprune.run.derived import DERIVED
 from dualprune.score import SCORES
 from dualprune.select import SELECTORS
+from dualprune.signatures import inputs, keyword_only, read_docstring
 
-__all__ = ["NOT_IMPLEMENTABLE", "TABLES", "methods", "needs", "published", "third_person"]
+__all__ = ["NOT_IMPLEMENTABLE", "TABLES", "methods", "need", "needs", "published", "third_person"]
 
 TABLES: dict[str, Mapping[str, Callable[..., Any]]] = {
     "Scores": SCORES,
@@ -73,6 +73,16 @@ def needs(fn: Callable[..., Any]) -> str:
     return "needs " + ", ".join(need(name, required) for name, required in inputs(fn).items())
 
 
+def need(name: str, required: bool) -> str:
+    """Say of an array what it is computed from, and whether it can be left out.
+
+    >>> need("target_prob", True), need("labels", False)
+    ('target_prob (from loss)', 'labels (optional)')
+    """
+    source = f" (from {', '.join(DERIVED[name][1])})" if name in DERIVED else ""
+    return name + source + ("" if required else " (optional)")
+
+
 def third_person(sentence: str) -> str:
     """Turn what a docstring tells a function to do into what it does.
 
@@ -106,7 +116,7 @@ def _entries(fn: Callable[..., Any]) -> dict[str, str]:
     passport = read_docstring(fn)
     knobs = (
         name if knob.default is Parameter.empty else f"{name}={knob.default}"
-        for name, knob in settings(fn).items()
+        for name, knob in keyword_only(fn).items()
     )
     return {
         **dict(said.split(" ", 1) for said in (third_person(passport.summary), needs(fn))),

@@ -45,7 +45,7 @@ def prune(
 
     Killed and started again with the same flags, it goes on where it was.
     """
-    from dualprune.pruning import prune as prune_data  # noqa: PLC0415 - loads torch
+    from dualprune.workflows.pruning import prune as prune_data  # noqa: PLC0415 - loads torch
 
     coreset = prune_data(
         data,

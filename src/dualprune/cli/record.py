@@ -38,7 +38,7 @@ def record(
     Killed and started again with the same flags, it goes on where it was.
     """
     from dualprune import train  # noqa: PLC0415 - loads torch
-    from dualprune.choosing import signals_for  # noqa: PLC0415
+    from dualprune.workflows.recording import signals_for  # noqa: PLC0415
 
     images, test = load(data, download=download, out=out)
     with train.together():

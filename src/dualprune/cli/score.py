@@ -6,12 +6,12 @@ from typing import Annotated, Any
 
 import typer
 
-from dualprune.arrays import Array
 from dualprune.cli.knobs import command_for
 from dualprune.errors import InputError
-from dualprune.method import score_runs
+from dualprune.method.choose import score_runs
 from dualprune.run import Run
 from dualprune.score import SCORES
+from dualprune.signatures import Array
 
 __all__ = ["Epochs", "Runs", "app"]
 

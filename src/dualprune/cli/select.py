@@ -6,14 +6,14 @@ from typing import Annotated, Any
 
 import typer
 
-from dualprune.arrays import Array, inputs
 from dualprune.cli.knobs import command_for
 from dualprune.cli.score import Epochs, Runs
-from dualprune.method import score_runs, select_from
+from dualprune.method.choose import score_runs, select_from
 from dualprune.run import Run
 from dualprune.score import SCORES
 from dualprune.score.scored import Scored
 from dualprune.select import SELECTORS, budget
+from dualprune.signatures import Array, inputs
 
 __all__ = ["app"]
 

@@ -6,12 +6,12 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from dualprune.arrays import Array
 from dualprune.cli.options import Data, Download, Model, Out, RecipeName, Seed
 from dualprune.cli.progress import duration, watch
 from dualprune.coreset import Coreset
 from dualprune.data import Images, load
 from dualprune.errors import InputError
+from dualprune.signatures import Array
 
 __all__ = ["train"]
 

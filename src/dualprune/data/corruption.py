@@ -6,10 +6,10 @@ from functools import lru_cache, partial
 
 import numpy as np
 
-from dualprune.arrays import Array
 from dualprune.data.draws import draw, draw_share
 from dualprune.data.images import Images
 from dualprune.errors import InputError
+from dualprune.signatures import Array
 
 __all__ = ["CORRUPTIONS", "corrupt"]
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dualprune.arrays import Array
 from dualprune.errors import DamagedError, MissingError
+from dualprune.signatures import Array
 
 if TYPE_CHECKING:
     from PIL.Image import Image

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import numpy as np
 
-from dualprune.arrays import Array
 from dualprune.data.images import Images, in_memory
 from dualprune.data.split import validation_split
 from dualprune.errors import MissingError
+from dualprune.signatures import Array
 
 __all__ = ["digits"]
 

@@ -5,8 +5,8 @@ from decimal import Decimal
 
 import numpy as np
 
-from dualprune.arrays import Array
 from dualprune.select.keys import uniform
+from dualprune.signatures import Array
 
 __all__ = ["draw", "draw_share"]
 

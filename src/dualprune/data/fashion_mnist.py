@@ -8,11 +8,11 @@ from pathlib import Path
 
 import numpy as np
 
-from dualprune.arrays import Array
 from dualprune.data.archive import gunzip
 from dualprune.data.download import Pinned, absent, download
 from dualprune.data.images import Images, check_labels, in_memory
 from dualprune.errors import DamagedError
+from dualprune.signatures import Array
 
 __all__ = ["fashion_mnist"]
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from dualprune.arrays import Array
 from dualprune.errors import DamagedError
+from dualprune.signatures import Array
 
 __all__ = ["Images", "check_labels", "in_memory"]
 

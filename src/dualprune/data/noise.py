@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from dualprune.arrays import Array
 from dualprune.data.draws import draw, draw_share
 from dualprune.errors import InputError
+from dualprune.signatures import Array
 
 __all__ = ["flip_labels"]
 

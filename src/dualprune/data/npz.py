@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 
-from dualprune.arrays import Array
 from dualprune.data.images import Images, in_memory
 from dualprune.errors import InputError, MissingError
+from dualprune.signatures import Array
 
 __all__ = ["read_npz"]
 

@@ -12,13 +12,13 @@ from pathlib import Path
 
 import numpy as np
 
-from dualprune.arrays import Array
 from dualprune.data.archive import read_members
 from dualprune.data.decode import open_image
 from dualprune.data.download import Pinned, make_home
 from dualprune.data.images import Images, check_labels, in_memory
 from dualprune.errors import DamagedError, MissingError
 from dualprune.files import write
+from dualprune.signatures import Array
 
 __all__ = ["CLASS_NAMES", "PACKAGE", "fetch", "is_there", "read"]
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dualprune.arrays import Array
 from dualprune.errors import InputError
+from dualprune.signatures import Array
 
 __all__ = ["as_batch", "check_epoch", "check_samples", "exact", "restored"]
 

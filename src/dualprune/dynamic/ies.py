@@ -15,10 +15,10 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dualprune.arrays import Array
 from dualprune.dynamic.edges import as_batch, check_epoch, check_samples, restored
 from dualprune.dynamic.plan import Plan
 from dualprune.errors import InputError
+from dualprune.signatures import Array
 
 __all__ = ["IES"]
 

@@ -22,12 +22,12 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dualprune.arrays import Array, check_choice
 from dualprune.dynamic.edges import as_batch, check_epoch, check_samples, exact, restored
 from dualprune.dynamic.lots import check_seed, lots
 from dualprune.dynamic.plan import NOTHING, Plan
 from dualprune.errors import InputError
 from dualprune.select.keys import smallest
+from dualprune.signatures import Array, check_choice
 
 __all__ = ["Form", "InfoBatch"]
 

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from dualprune.arrays import Array
 from dualprune.errors import InputError
 from dualprune.select.keys import uniform
+from dualprune.signatures import Array
 
 __all__ = ["check_seed", "lots"]
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dualprune.arrays import Array
+from dualprune.signatures import Array
 
 __all__ = ["NOTHING", "Plan"]
 

@@ -6,12 +6,12 @@ from functools import cache
 from inspect import signature
 from typing import TYPE_CHECKING, Any
 
-from dualprune.arrays import Array, knobs
 from dualprune.dynamic import DYNAMIC
 from dualprune.errors import InputError
 from dualprune.experiments.setting import Setting
 from dualprune.score import SCORES
 from dualprune.select import SELECTORS
+from dualprune.signatures import Array, knobs
 from dualprune.train.models import MODELS
 from dualprune.train.recipe import Recipe
 

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from dualprune.arrays import Array
 from dualprune.data import CORRUPTIONS
 from dualprune.experiments.cells import cells
 from dualprune.experiments.experiment import WHOLE, Experiment, Row
@@ -26,6 +25,7 @@ from dualprune.report.figures import (
     time_bars,
     use_curves,
 )
+from dualprune.signatures import Array
 
 __all__ = ["draw"]
 

@@ -7,13 +7,13 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
-from dualprune.arrays import knobs
 from dualprune.dynamic import DYNAMIC
 from dualprune.errors import InputError
 from dualprune.experiments.checked import KINDS, SCALES, check, check_fields
 from dualprune.experiments.setting import Setting, settings
-from dualprune.named import Method, at_share, find_method
+from dualprune.method.named import Method, at_share, find_method
 from dualprune.score import SCORES
+from dualprune.signatures import knobs
 
 __all__ = [
     "KINDS",

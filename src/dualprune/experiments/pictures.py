@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dualprune.arrays import Array
 from dualprune.data import CORRUPTIONS
 from dualprune.experiments.cells import Cell
 from dualprune.experiments.work import chosen, images_of, run_of
@@ -23,6 +22,7 @@ from dualprune.run import Run
 from dualprune.score import SCORES, from_runs
 from dualprune.select.beta import anchor_confidence, log_density, parameters
 from dualprune.select.keys import uniform
+from dualprune.signatures import Array
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

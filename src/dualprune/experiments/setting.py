@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from dualprune.arrays import Array
 from dualprune.data import CORRUPTIONS, Images, corrupt, flip_labels, load, long_tail
 from dualprune.errors import InputError
 from dualprune.files import read_rows
 from dualprune.select import random
+from dualprune.signatures import Array
 from dualprune.train import Setup
 from dualprune.train.recipe import Recipe, recipes
 

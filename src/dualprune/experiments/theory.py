@@ -29,8 +29,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
-from dualprune.arrays import Array
 from dualprune.errors import InputError
+from dualprune.signatures import Array
 
 __all__ = [
     "POINTS",

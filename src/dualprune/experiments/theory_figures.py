@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dualprune.arrays import Array
 from dualprune.experiments.theory import (
     POINTS,
     Moon,
@@ -20,6 +19,7 @@ from dualprune.experiments.theory import (
     moon_path,
 )
 from dualprune.report.figures.canvas import BLUE, GREY, ORANGE, figure, save, tidy
+from dualprune.signatures import Array
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

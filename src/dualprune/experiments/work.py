@@ -16,8 +16,6 @@ import pyarrow.parquet as pq
 import torch
 
 from dualprune.agreement import mean_overlap, overlap, rank_correlation
-from dualprune.arrays import Array
-from dualprune.choosing import APART, choose, choose_anew
 from dualprune.coreset import Coreset, digest
 from dualprune.experiments.cells import Cell, Recording
 from dualprune.experiments.experiment import find_experiment
@@ -26,7 +24,9 @@ from dualprune.files import make_folders, read_json, seal, write_table
 from dualprune.record.signals import DEFAULT
 from dualprune.run import Run
 from dualprune.select import budget, random
+from dualprune.signatures import Array
 from dualprune.train import Dynamic, record, train
+from dualprune.workflows.recording import APART, choose, choose_anew
 
 __all__ = [
     "chosen",

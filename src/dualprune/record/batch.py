@@ -10,8 +10,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from dualprune.arrays import Array
 from dualprune.errors import InputError
+from dualprune.signatures import Array
 
 __all__ = ["as_batch", "as_norms", "check_ids", "check_labels"]
 

@@ -11,7 +11,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from dualprune.arrays import Array
 from dualprune.errors import InputError
 from dualprune.record.batch import as_batch, as_norms, check_ids, check_labels
 from dualprune.record.processes import processes, start_together
@@ -19,6 +18,7 @@ from dualprune.record.signals import DEFAULT, ON_REQUEST, SIGNALS, Outputs, kl_s
 from dualprune.run import Run
 from dualprune.run.attempts import Attempt, Description
 from dualprune.run.writer import begin, write_part
+from dualprune.signatures import Array
 
 __all__ = ["Recorder"]
 

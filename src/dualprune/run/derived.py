@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from dualprune.arrays import Array
 from dualprune.run.exponential import exp_minus
+from dualprune.signatures import Array
 
 __all__ = ["DERIVED"]
 

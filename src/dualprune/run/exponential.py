@@ -12,7 +12,7 @@ from math import factorial
 
 import numpy as np
 
-from dualprune.arrays import Array
+from dualprune.signatures import Array
 
 __all__ = ["exp_minus"]
 

@@ -3,8 +3,8 @@
 import numpy as np
 from numba import njit
 
-from dualprune.arrays import Array
 from dualprune.run.exponential import LN2_HIGH, LN2_LOW, LOG2E, ROUND, SMALLEST, T
+from dualprune.signatures import Array
 
 __all__ = ["fill"]
 

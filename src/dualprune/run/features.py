@@ -6,12 +6,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from dualprune.arrays import Array
 from dualprune.errors import DamagedError, InputError, MissingError
 from dualprune.files import make_folder, write
 from dualprune.run.part import bit_sum
+from dualprune.signatures import Array
 
-__all__ = ["epochs_with_features", "read_features", "write_features"]
+__all__ = ["check_features", "epochs_with_features", "read_features", "write_features"]
 
 
 def write_features(root: Path, epoch: int, features: Array) -> None:
@@ -51,6 +51,24 @@ def read_features(root: Path, epoch: int, samples: int) -> Array:
     if table.num_rows != samples or str(bit_sum(flat)).encode() != stated:
         raise DamagedError(f"{path} is damaged: its features are not what was written")
     return flat.reshape(samples, -1)
+
+
+def check_features(features: Array) -> None:
+    """Refuse features that are not one row of finite numbers per sample.
+
+    >>> check_features(np.array([[0.5], [np.nan]]))
+    Traceback (most recent call last):
+    dualprune.errors.InputError: the features of 1 of 2 samples are not finite, ...
+    """
+    if np.ndim(features) != 2 or 0 in np.shape(features):
+        raise InputError(f"features must have shape (samples, width), got {np.shape(features)}")
+    with np.errstate(invalid="ignore", over="ignore"):
+        wrong = np.flatnonzero(~np.isfinite(features.sum(axis=1, dtype=np.float64)))
+    if len(wrong):
+        raise InputError(
+            f"the features of {len(wrong)} of {len(features)} samples are not finite, first of "
+            f"sample {wrong[0]}; record them again or leave these samples out"
+        )
 
 
 def _path(root: Path, epoch: int) -> Path:

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import numpy as np
 
-from dualprune.arrays import Array
 from dualprune.errors import DamagedError
 from dualprune.run.attempts import (
     Attempt,
@@ -18,6 +17,7 @@ from dualprune.run.attempts import (
 )
 from dualprune.run.part import CHUNK
 from dualprune.run.reader import open_parts
+from dualprune.signatures import Array
 
 __all__ = ["EpochHealth", "Health", "examine"]
 

@@ -8,9 +8,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from dualprune.arrays import Array
 from dualprune.errors import DamagedError
 from dualprune.files import write_table
+from dualprune.signatures import Array
 
 __all__ = ["read_names", "write_names"]
 

@@ -18,8 +18,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from dualprune.arrays import Array
 from dualprune.errors import DamagedError
+from dualprune.signatures import Array
 
 __all__ = ["CHUNK", "Part", "bit_sum", "encode"]
 

@@ -11,12 +11,12 @@ from typing import TypeVar
 
 import numpy as np
 
-from dualprune.arrays import Array
 from dualprune.errors import DamagedError, InputError, MissingError
 from dualprune.run.attempts import Description, Epoch, find_epochs, finished, refuse_holes
 from dualprune.run.derived import DERIVED
 from dualprune.run.features import epochs_with_features, read_features
 from dualprune.run.part import CHUNK, Part
+from dualprune.signatures import Array
 
 __all__ = ["Block", "Run"]
 

@@ -5,7 +5,6 @@ from importlib.metadata import version
 from pathlib import Path
 from uuid import uuid4
 
-from dualprune.arrays import Array
 from dualprune.errors import InputError
 from dualprune.files import make_folder, make_folders, write, write_json
 from dualprune.run.attempts import (
@@ -17,6 +16,7 @@ from dualprune.run.attempts import (
     refuse_holes,
 )
 from dualprune.run.part import encode
+from dualprune.signatures import Array
 
 __all__ = ["begin", "write_part"]
 

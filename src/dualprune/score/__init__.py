@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 
-from dualprune.arrays import Array
 from dualprune.score.aum import aum, aum_prob
 from dualprune.score.confidence import confidence
 from dualprune.score.dual import dual
@@ -15,6 +14,7 @@ from dualprune.score.grand import grand
 from dualprune.score.ssp import ssp
 from dualprune.score.tdds import tdds
 from dualprune.score.variability import variability
+from dualprune.signatures import Array
 
 __all__ = [
     "SCORES",

@@ -10,8 +10,8 @@ from typing import Literal
 
 import numpy as np
 
-from dualprune.arrays import Array, check_choice
 from dualprune.score.observed import mean_observed
+from dualprune.signatures import Array, check_choice
 
 __all__ = ["aum", "aum_prob"]
 

@@ -3,8 +3,8 @@ r"""Confidence: the mean probability of the label.
 .. math:: s_i = \operatorname{mean}_t \; p_{it y_i}
 """
 
-from dualprune.arrays import Array
 from dualprune.score.observed import mean_observed
+from dualprune.signatures import Array
 
 __all__ = ["confidence"]
 

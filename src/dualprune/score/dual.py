@@ -8,8 +8,8 @@ where :math:`\mu_{ik}` and :math:`\sigma_{ik}` are the mean and the sample stand
 
 import numpy as np
 
-from dualprune.arrays import Array
 from dualprune.score.windows import weighted_spread
+from dualprune.signatures import Array
 
 __all__ = ["dual"]
 

@@ -8,8 +8,8 @@ the label over the window of J epochs that starts at k.
 
 import numpy as np
 
-from dualprune.arrays import Array
 from dualprune.score.windows import weighted_spread
+from dualprune.signatures import Array
 
 __all__ = ["dyn_unc"]
 

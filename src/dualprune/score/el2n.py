@@ -7,8 +7,8 @@ from typing import Literal
 
 import numpy as np
 
-from dualprune.arrays import Array, check_choice
 from dualprune.score.observed import last_observed, mean_observed
+from dualprune.signatures import Array, check_choice
 
 __all__ = ["el2n"]
 

@@ -5,8 +5,8 @@ r"""Entropy: how undecided the model is.
 
 import numpy as np
 
-from dualprune.arrays import Array
 from dualprune.score.observed import last_observed
+from dualprune.signatures import Array
 
 __all__ = ["entropy"]
 

@@ -9,8 +9,8 @@ from typing import Literal
 
 import numpy as np
 
-from dualprune.arrays import Array, check_choice
 from dualprune.score.observed import check_epochs
+from dualprune.signatures import Array, check_choice
 
 __all__ = ["forgetting"]
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from dualprune.arrays import Array, inputs
 from dualprune.errors import InputError, MissingError
 from dualprune.run import Run
 from dualprune.score.observed import mean_observed
+from dualprune.signatures import Array, inputs
 
 __all__ = ["from_runs"]
 

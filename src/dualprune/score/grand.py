@@ -5,8 +5,8 @@ r"""GraNd: how long the gradient of the loss is, here that of the last layer.
 where h are the features that the last layer reads; the 1 is the part of its bias.
 """
 
-from dualprune.arrays import Array
 from dualprune.score.el2n import Over, el2n
+from dualprune.signatures import Array
 
 __all__ = ["grand"]
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from dualprune.arrays import Array
 from dualprune.errors import InputError
+from dualprune.signatures import Array
 
 __all__ = ["check_epochs", "last_observed", "mean_observed"]
 

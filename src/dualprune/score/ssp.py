@@ -12,8 +12,9 @@ from typing import Literal
 
 import numpy as np
 
-from dualprune.arrays import Array, check_choice, rows_not_finite
 from dualprune.errors import InputError
+from dualprune.run.features import check_features
+from dualprune.signatures import Array, check_choice
 
 __all__ = ["centroids", "ssp"]
 
@@ -90,18 +91,11 @@ def ssp(
 
 
 def _check(features: Array, labels: Array | None) -> None:
-    if np.ndim(features) != 2 or not len(features):
-        raise InputError(f"features have shape (samples, numbers), got {np.shape(features)}")
+    check_features(features)
     if labels is not None and np.shape(labels) != (len(features),):
         raise InputError(
             f"labels have shape {np.shape(labels)}; {len(features)} samples with features need "
             "one each"
-        )
-    wrong = rows_not_finite(features)
-    if len(wrong):
-        raise InputError(
-            f"features must be finite; those of {len(wrong)} of {len(features)} samples are not, "
-            f"first sample {wrong[0]}; record the features of all samples again"
         )
 
 

@@ -11,10 +11,10 @@ where :math:`\Delta_{it} = \sum_c |p_{i,t+1,c} (\ln p_{i,t+1,c} - \ln p_{itc})|`
 
 import numpy as np
 
-from dualprune.arrays import Array
 from dualprune.errors import InputError
 from dualprune.score.observed import check_epochs
 from dualprune.score.windows import weighted_spread
+from dualprune.signatures import Array
 
 __all__ = ["tdds"]
 

@@ -5,8 +5,8 @@ r"""Variability: the spread of the probability of the label over all epochs.
 
 import numpy as np
 
-from dualprune.arrays import Array
 from dualprune.score.observed import mean_observed
+from dualprune.signatures import Array
 
 __all__ = ["variability"]
 

@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
-from dualprune.arrays import Array
 from dualprune.score.observed import check_epochs
+from dualprune.signatures import Array
 
 __all__ = ["weighted_spread"]
 

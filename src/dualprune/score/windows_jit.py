@@ -6,7 +6,7 @@ Rows are sliced before the inner loops so that the compiler sees contiguous memo
 import numpy as np
 from numba import njit
 
-from dualprune.arrays import Array
+from dualprune.signatures import Array
 
 __all__ = ["roll"]
 

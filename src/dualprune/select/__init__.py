@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 
-from dualprune.arrays import Array
 from dualprune.select.beta import anchor_confidence, beta
 from dualprune.select.boss import boss
 from dualprune.select.budget import budget
@@ -13,6 +12,7 @@ from dualprune.select.moderate import moderate
 from dualprune.select.random import random
 from dualprune.select.stratified import stratified
 from dualprune.select.top import top
+from dualprune.signatures import Array
 
 __all__ = [
     "SELECTORS",

@@ -14,9 +14,9 @@ weight is still a weight. A larger c_D stays with hard samples longer.
 
 import numpy as np
 
-from dualprune.arrays import Array
 from dualprune.errors import InputError
 from dualprune.select.keys import Balance, Unscored, check_budget, choose, smallest, uniform
+from dualprune.signatures import Array
 
 __all__ = ["anchor_confidence", "beta", "log_density", "parameters"]
 

@@ -15,13 +15,13 @@ from heapq import heappop, heappush
 
 import numpy as np
 
-from dualprune.arrays import Array
 from dualprune.errors import InputError
 from dualprune.select.d2 import check_graph, remaining
 from dualprune.select.keys import Unscored, check_budget, scored, uniform
 from dualprune.select.neighbours import graph
 from dualprune.select.quotas import classes, proportional
 from dualprune.select.stratified import hardest
+from dualprune.signatures import Array
 
 __all__ = ["boss"]
 

@@ -17,11 +17,11 @@ from math import ceil
 
 import numpy as np
 
-from dualprune.arrays import Array
 from dualprune.errors import InputError
+from dualprune.run.features import check_features
 from dualprune.select.keys import Unscored, check_budget, scored, uniform
-from dualprune.select.moderate import check_features
 from dualprune.select.quotas import proportional
+from dualprune.signatures import Array
 
 __all__ = ["bws"]
 
@@ -89,7 +89,7 @@ def bws(
     Broad Ranges. arXiv:2406.03057
     """
     check_budget(k, scores, features, labels)
-    check_features(features, labels)
+    check_features(features)
     _check(step, ridge, judged)
     lots = uniform(seed, 0, len(scores))
     without, have, rest = scored(np.isnan(scores), k, unscored)

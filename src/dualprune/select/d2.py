@@ -15,12 +15,13 @@ from typing import Literal
 
 import numpy as np
 
-from dualprune.arrays import Array, check_choice
 from dualprune.errors import InputError
+from dualprune.run.features import check_features
 from dualprune.select.keys import Unscored, check_budget, scored, uniform
-from dualprune.select.neighbours import check_features, graph
+from dualprune.select.neighbours import graph
 from dualprune.select.quotas import classes, even
 from dualprune.select.stratified import hardest
+from dualprune.signatures import Array, check_choice
 
 __all__ = ["check_graph", "d2", "forward", "greedy", "remaining"]
 

@@ -11,11 +11,11 @@ from heapq import heapify, heappop, heappush
 
 import numpy as np
 
-from dualprune.arrays import Array, check_choice
 from dualprune.errors import InputError
+from dualprune.run.features import check_features
 from dualprune.select.keys import Balance, check_budget, uniform
-from dualprune.select.neighbours import check_features
 from dualprune.select.quotas import classes, even, proportional
+from dualprune.signatures import Array, check_choice
 
 __all__ = ["k_center"]
 

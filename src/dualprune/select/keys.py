@@ -8,9 +8,9 @@ from typing import Literal
 
 import numpy as np
 
-from dualprune.arrays import Array, check_choice
 from dualprune.errors import InputError
 from dualprune.select.quotas import even, proportional
+from dualprune.signatures import Array, check_choice
 
 __all__ = [
     "Balance",

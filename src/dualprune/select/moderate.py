@@ -11,11 +11,11 @@ from typing import Literal
 
 import numpy as np
 
-from dualprune.arrays import Array, check_choice, rows_not_finite
-from dualprune.errors import InputError
+from dualprune.run.features import check_features
 from dualprune.select.keys import check_budget, uniform
+from dualprune.signatures import Array, check_choice
 
-__all__ = ["check_features", "moderate"]
+__all__ = ["moderate"]
 
 Centre = Literal["median", "mean"]
 
@@ -59,31 +59,11 @@ def moderate(
     """
     check_budget(k, features, labels)
     check_choice("centre", centre, Centre)
-    check_features(features, labels)
+    check_features(features)
     lots = uniform(seed, 0, len(features))
     order = np.lexsort((lots, _distances(features, labels, centre)))
     nearer = (len(features) - k + 1) // 2
     return np.sort(order[nearer : nearer + k])
-
-
-def check_features(features: Array, labels: Array) -> None:
-    """Refuse features that are not one row of finite numbers per sample, and labels that are not.
-
-    >>> check_features(np.array([[0.5], [np.nan]]), np.array([0, 1]))
-    Traceback (most recent call last):
-    dualprune.errors.InputError: features must be finite; those of 1 of 2 samples are not, ...
-    """
-    if np.ndim(features) != 2 or np.ndim(labels) != 1:
-        raise InputError(
-            "features have shape (samples, numbers) and labels (samples,); "
-            f"got {np.shape(features)} and {np.shape(labels)}"
-        )
-    wrong = rows_not_finite(features)
-    if len(wrong):
-        raise InputError(
-            f"features must be finite; those of {len(wrong)} of {len(features)} samples are not, "
-            f"first sample {wrong[0]}; record the features of all samples again"
-        )
 
 
 def _distances(features: Array, labels: Array, centre: Centre) -> Array:

@@ -16,10 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from dualprune.arrays import Array, rows_not_finite
 from dualprune.errors import InputError
+from dualprune.signatures import Array
 
-__all__ = ["check_features", "graph", "nearest"]
+__all__ = ["graph", "nearest"]
 
 CELLS = 2**22  # distances in memory at a time
 CACHED = 2**17  # differences at a time, few enough to stay in the cache
@@ -68,18 +68,6 @@ def graph(features: Array, k: int) -> tuple[Array, Array, Array]:
     rows, others = np.divmod(pairs, samples)
     starts = np.searchsorted(rows, np.arange(samples + 1))
     return starts, others, distances.ravel()[first % distances.size]
-
-
-def check_features(features: Array) -> None:
-    """Refuse features that are not one row of finite numbers per sample."""
-    if features.ndim != 2 or features.shape[1] == 0:
-        raise InputError(f"features must have shape (samples, width), got {features.shape}")
-    bad = rows_not_finite(features)
-    if len(bad):
-        raise InputError(
-            f"the features of {len(bad)} of {len(features)} samples are not finite, first of "
-            f"sample {bad[0]}; record them again or leave these samples out"
-        )
 
 
 def _centred(features: Array) -> Array:

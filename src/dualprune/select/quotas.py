@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from dualprune.arrays import Array
+from dualprune.signatures import Array
 
 __all__ = ["classes", "even", "proportional"]
 

@@ -5,8 +5,8 @@ r"""Random: every subset is as likely as any other; the baseline to beat.
 for every set S of k samples out of N.
 """
 
-from dualprune.arrays import Array
 from dualprune.select.keys import Balance, choose, uniform
+from dualprune.signatures import Array
 
 __all__ = ["random"]
 

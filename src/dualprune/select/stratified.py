@@ -10,7 +10,6 @@ from decimal import Decimal
 
 import numpy as np
 
-from dualprune.arrays import Array
 from dualprune.errors import InputError
 from dualprune.select.keys import (
     Unscored,
@@ -21,6 +20,7 @@ from dualprune.select.keys import (
     uniform,
 )
 from dualprune.select.quotas import even
+from dualprune.signatures import Array
 
 __all__ = ["hardest", "stratified"]
 

@@ -8,8 +8,8 @@ there is room for are drawn by lot.
 
 import numpy as np
 
-from dualprune.arrays import Array
 from dualprune.select.keys import Balance, Unscored, choose, uniform
+from dualprune.signatures import Array
 
 __all__ = ["top"]
 

@@ -16,8 +16,8 @@ from torch import Generator, Tensor
 from torch.nn.functional import pad
 from torch.utils.data import DataLoader, Dataset
 
-from dualprune.arrays import Array
 from dualprune.data import Images, decode
+from dualprune.signatures import Array
 
 __all__ = ["Batches"]
 

@@ -9,9 +9,9 @@ from safetensors.torch import load, save
 from torch import Tensor, nn
 from torch.optim import SGD
 
-from dualprune.arrays import Array
 from dualprune.errors import DamagedError, InputError
 from dualprune.files import make_folders, read_json, write, write_json
+from dualprune.signatures import Array
 
 __all__ = ["restore", "store"]
 

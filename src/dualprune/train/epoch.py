@@ -10,10 +10,10 @@ from torch import Generator, Tensor, nn
 from torch.nn.functional import cross_entropy
 from torch.optim import SGD
 
-from dualprune.arrays import Array
 from dualprune.dynamic import Plan as DayPlan
 from dualprune.record import Recorder
 from dualprune.record.processes import processes
+from dualprune.signatures import Array
 from dualprune.train.batches import Batches, augment
 from dualprune.train.evaluate import last_features
 from dualprune.train.order import batches_of_epoch, stream

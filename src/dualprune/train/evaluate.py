@@ -5,10 +5,10 @@ from collections.abc import Callable, Iterator
 import torch
 from torch import Tensor, nn
 
-from dualprune.arrays import Array
 from dualprune.errors import InputError
 from dualprune.record import Recorder
 from dualprune.record.processes import processes
+from dualprune.signatures import Array
 from dualprune.train.batches import Batches
 
 __all__ = ["accuracy", "features_of", "last_features", "see_clean"]

@@ -13,9 +13,9 @@ from torch import distributed, nn
 from torch.nn.parallel import DistributedDataParallel
 from torch.optim import SGD
 
-from dualprune.arrays import Array
 from dualprune.record import Recorder
 from dualprune.record.processes import processes
+from dualprune.signatures import Array
 from dualprune.train.batches import Batches
 from dualprune.train.checkpoint import restore, store
 from dualprune.train.epoch import Plan, train_epoch

@@ -9,10 +9,10 @@ import numpy as np
 import torch
 from torch import nn
 
-from dualprune.arrays import Array
 from dualprune.data import Images
 from dualprune.errors import InputError
 from dualprune.select import random
+from dualprune.signatures import Array
 from dualprune.train.batches import Batches
 from dualprune.train.models import build
 from dualprune.train.place import device

@@ -10,11 +10,11 @@ import numpy as np
 import pyarrow as pa
 import torch
 
-from dualprune.arrays import Array
 from dualprune.coreset import digest
 from dualprune.errors import InputError
 from dualprune.files import write_json, write_table
 from dualprune.record.processes import processes
+from dualprune.signatures import Array
 from dualprune.train.epoch import Dynamic, Plan
 from dualprune.train.loop import Progress, Tell, fit, silent
 from dualprune.train.order import steps_per_epoch

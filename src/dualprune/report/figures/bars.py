@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dualprune.arrays import Array
 from dualprune.report.figures.canvas import BLUE, ORANGE, percent, plain, tidy
 from dualprune.report.figures.seeds import mean_and_deviation, with_gaps
+from dualprune.signatures import Array
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dualprune.arrays import Array
 from dualprune.report.figures.canvas import COLORS, REFERENCE, key_beside, percent, ramp, tidy
 from dualprune.report.figures.seeds import mean_and_deviation, with_gaps
+from dualprune.signatures import Array
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

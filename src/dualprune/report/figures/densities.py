@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dualprune.arrays import Array
 from dualprune.errors import InputError
 from dualprune.report.figures.canvas import REFERENCE, key_beside, ramp, tidy
 from dualprune.select.beta import log_density, parameters
+from dualprune.signatures import Array
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

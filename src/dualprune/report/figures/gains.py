@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dualprune.arrays import Array
 from dualprune.report.figures.canvas import diverging, percent, plain
 from dualprune.report.figures.seeds import mean_and_deviation, with_gaps
+from dualprune.signatures import Array
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

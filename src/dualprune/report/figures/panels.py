@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dualprune.arrays import Array
 from dualprune.report.figures.canvas import BLUE, ORANGE, key_beside, plain
 from dualprune.report.figures.moon import align, mark, paint
+from dualprune.signatures import Array
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -5,7 +5,7 @@ A missing number is NaN. It does not spoil the others, and what is drawn says ho
 
 import numpy as np
 
-from dualprune.arrays import Array
+from dualprune.signatures import Array
 
 __all__ = ["mean_and_deviation", "with_gaps"]
 

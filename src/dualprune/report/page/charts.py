@@ -16,9 +16,9 @@ from bokeh.layouts import row
 from bokeh.models import ColumnDataSource, Range1d
 from bokeh.plotting import figure
 
-from dualprune.arrays import Array
 from dualprune.report.page.compared import Compared
 from dualprune.report.page.facts import Facts
+from dualprune.signatures import Array
 
 __all__ = ["accuracies", "moon", "scores"]
 

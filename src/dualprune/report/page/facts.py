@@ -4,14 +4,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dualprune.arrays import Array, knobs
-from dualprune.audit import Judgement, judge
 from dualprune.coreset import Coreset
 from dualprune.errors import InputError
 from dualprune.run import Run
 from dualprune.score import SCORES, from_runs
 from dualprune.select.beta import anchor_confidence, beta
 from dualprune.select.keys import uniform
+from dualprune.signatures import Array, knobs
+from dualprune.suspects import Judgement, judge
 
 __all__ = ["Facts", "WhatIf", "gather"]
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
-from dualprune.arrays import Array
 from dualprune.run import Run
+from dualprune.signatures import Array
 
 __all__ = ["numbers", "safe_json", "safe_text", "trajectories"]
 

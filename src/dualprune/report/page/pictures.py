@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dualprune.arrays import Array
 from dualprune.data import Images, decode
 from dualprune.data.decode import pillow
+from dualprune.signatures import Array
 
 __all__ = ["Sheet", "draw_sheet"]
 

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dualprune.arrays import Array
 from dualprune.report.page.facts import Facts
+from dualprune.signatures import Array
 
 __all__ = ["POINTS", "Shown", "choose_shown"]
 

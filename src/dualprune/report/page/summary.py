@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from dualprune.arrays import Array, inputs, knobs
 from dualprune.coreset import Coreset
 from dualprune.report.page.facts import Facts
 from dualprune.report.page.pack import safe_text
 from dualprune.run import Run
 from dualprune.score import SCORES
 from dualprune.select import SELECTORS
+from dualprune.signatures import Array, inputs, knobs
 
 __all__ = ["ClassShare", "class_names", "per_class", "repeat", "rows"]
 

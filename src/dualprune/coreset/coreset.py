@@ -11,9 +11,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from dualprune.arrays import Array
 from dualprune.errors import DamagedError, InputError, MissingError
 from dualprune.files import make_folders, read_json, write_json, write_table
+from dualprune.signatures import Array
 
 __all__ = ["Coreset", "Subset", "digest"]
 

@@ -7,15 +7,15 @@ from pathlib import Path
 
 import numpy as np
 
-from dualprune.arrays import Array
-from dualprune.choosing import choose, choose_anew, record_for
 from dualprune.coreset import Coreset, digest
 from dualprune.dynamic import DYNAMIC
 from dualprune.files import write_json
-from dualprune.named import find_method
+from dualprune.method.named import find_method
 from dualprune.run import Run
 from dualprune.select import budget
+from dualprune.signatures import Array
 from dualprune.train import Result, Setup, Tell, Watch, seconds_recorded, silent, train
+from dualprune.workflows.recording import choose, choose_anew, record_for
 
 __all__ = ["Cell", "compare"]
 

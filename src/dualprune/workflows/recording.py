@@ -5,16 +5,16 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from dualprune.arrays import inputs, knobs
 from dualprune.coreset import Coreset
 from dualprune.dynamic import IES, InfoBatch, RandomEveryEpoch
 from dualprune.errors import InputError
-from dualprune.method import score_runs, select_from
-from dualprune.named import Method, find_method, needs
+from dualprune.method.choose import score_runs, select_from
+from dualprune.method.named import Method, find_method, needs
 from dualprune.record.signals import DEFAULT, ON_REQUEST
 from dualprune.run import Run
 from dualprune.run.derived import DERIVED
 from dualprune.score import SCORES
+from dualprune.signatures import inputs, knobs
 from dualprune.train import Dynamic, Setup, Watch, record
 
 __all__ = ["APART", "choose", "choose_anew", "record_for", "signals_for"]

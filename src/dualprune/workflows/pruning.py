@@ -9,9 +9,6 @@ from typing import Any, Literal
 import numpy as np
 from torch import nn
 
-from dualprune.audit import audit
-from dualprune.checking import against_random
-from dualprune.choosing import choose, record_for
 from dualprune.coreset import Coreset
 from dualprune.data import Images, load, write_tree
 from dualprune.errors import InputError
@@ -20,7 +17,10 @@ from dualprune.report.page import write_report
 from dualprune.run import Run
 from dualprune.score import SCORES, from_runs
 from dualprune.select import budget
+from dualprune.suspects import audit
 from dualprune.train import Setup, Watch, silent
+from dualprune.workflows.checking import against_random
+from dualprune.workflows.recording import choose, record_for
 
 __all__ = ["described", "prune"]
 

@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
-from dualprune.arrays import Array, inputs
 from dualprune.errors import InputError
 from dualprune.files import read_rows
 from dualprune.score import SCORES
 from dualprune.select import SELECTORS
+from dualprune.signatures import Array, inputs
 
 __all__ = ["Method", "at_share", "find_method", "named_methods", "needs"]
 
@@ -36,7 +36,7 @@ class Method:
 @cache
 def named_methods() -> dict[str, dict[str, Any]]:
     """All rows of `methods.toml`, by name."""
-    return read_rows("dualprune", "methods.toml")
+    return read_rows("dualprune.method", "methods.toml")
 
 
 def find_method(name: str, pruned: float) -> Method:

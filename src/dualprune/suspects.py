@@ -21,11 +21,11 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from dualprune.arrays import Array
 from dualprune.files import make_folders, write, write_table
 from dualprune.run import Run
 from dualprune.run.names import read_names
 from dualprune.score import aum, from_runs
+from dualprune.signatures import Array
 
 __all__ = ["Audit", "Judgement", "audit", "judge"]
 

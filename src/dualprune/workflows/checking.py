@@ -6,10 +6,10 @@ from statistics import mean, stdev
 
 import numpy as np
 
-from dualprune.arrays import Array
 from dualprune.coreset import Coreset
 from dualprune.files import write_json
 from dualprune.select import random
+from dualprune.signatures import Array
 from dualprune.train import Setup, Watch, silent, train
 
 __all__ = ["Check", "against_random"]

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from dualprune.arrays import Array, inputs, knobs
 from dualprune.coreset import Coreset, digest
 from dualprune.errors import InputError
 from dualprune.run import Run
@@ -17,6 +16,7 @@ from dualprune.score.scored import Scored
 from dualprune.select import SELECTORS, anchor_confidence
 from dualprune.select.keys import uniform
 from dualprune.select.stratified import hardest
+from dualprune.signatures import Array, inputs, knobs
 
 __all__ = ["score_runs", "select_from"]
 

@@ -1,0 +1,188 @@
+"""The one convention: a parameter annotated as an array is data, every other one is a knob.
+
+What a score or selector reads, its command-line flags, its row in the table of methods and its page
+all follow from its signature and its docstring.
+"""
+
+import re
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from inspect import Parameter, Signature, cleandoc, getdoc, signature
+from typing import Any, TypeAlias, get_args, get_origin
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dualprune.errors import InputError
+
+__all__ = [
+    "RESERVED",
+    "Array",
+    "Docstring",
+    "check_choice",
+    "check_knobs",
+    "inputs",
+    "keyword_only",
+    "knobs",
+    "read_docstring",
+]
+
+Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
+
+RESERVED = ("k", "seed", "notes")
+"""What only selectors take: the budget, the seed, and a place for what they learn on the way."""
+
+_SECTION = re.compile(r"^(\w+)\n-+\n", re.MULTILINE)
+_ENTRY = re.compile(r"^(\w[\w, ]*)\n((?:    .*\n?)+)", re.MULTILINE)
+
+
+def inputs(fn: Callable[..., Any]) -> dict[str, bool]:
+    """Names of the arrays that a function reads, and whether each is required.
+
+    `np.ndarray`, `numpy.typing.NDArray[...]` and `Array` all mean an array, also as strings; a
+    default of None, or ``| None``, makes it optional.
+
+    >>> from dualprune.score import ssp
+    >>> inputs(ssp)
+    {'features': True, 'labels': False}
+    """
+    return {
+        name: type(None) not in get_args(parameter.annotation)
+        and parameter.default is Parameter.empty
+        for name, parameter in _signature(fn).parameters.items()
+        if _is_array(parameter.annotation)
+    }
+
+
+def knobs(fn: Callable[..., Any]) -> dict[str, Parameter]:
+    """Settings of a function: all that is neither an array nor reserved. Each has a default.
+
+    >>> from dualprune.score import dual
+    >>> {name: knob.default for name, knob in knobs(dual).items()}
+    {'window': 10}
+    """
+    found = {
+        name: parameter
+        for name, parameter in _signature(fn).parameters.items()
+        if not _is_array(parameter.annotation) and name not in RESERVED
+    }
+    for name, knob in found.items():
+        if knob.default is Parameter.empty:
+            raise InputError(
+                f"the parameter {name!r} of {fn.__name__} is neither an array nor has a default; "
+                f"annotate it as np.ndarray if it is data, or give it a default if it is a knob"
+            )
+    return found
+
+
+def check_knobs(fn: Callable[..., Any], values: dict[str, Any]) -> dict[str, Any]:
+    """All knobs of a function: these values, else the defaults; unknown names are refused."""
+    known = knobs(fn)
+    for name in values:
+        if name not in known:
+            raise InputError(
+                f"{fn.__name__} has no knob {name!r}; it has {', '.join(known) or 'none'}"
+            )
+    return {name: values.get(name, knob.default) for name, knob in known.items()}
+
+
+def keyword_only(fn: Callable[..., Any]) -> dict[str, Parameter]:
+    """Settings of a constructor, which has no arrays: all that is passed by name only.
+
+    >>> from dualprune.dynamic import IES
+    >>> {name: knob.default for name, knob in keyword_only(IES).items()}
+    {'threshold': 0.001}
+    """
+    return {
+        name: parameter
+        for name, parameter in signature(fn).parameters.items()
+        if parameter.kind is Parameter.KEYWORD_ONLY and name not in RESERVED
+    }
+
+
+def check_choice(name: str, value: str, choices: Any) -> None:
+    """Refuse a value that is not one of a `Literal`.
+
+    >>> from typing import Literal
+    >>> check_choice("keep", "hrad", Literal["hard", "easy"])
+    Traceback (most recent call last):
+    dualprune.errors.InputError: keep must be 'hard' or 'easy', got 'hrad'
+    """
+    if value not in get_args(choices):
+        possible = " or ".join(map(repr, get_args(choices)))
+        raise InputError(f"{name} must be {possible}, got {value!r}")
+
+
+def _signature(fn: Callable[..., Any]) -> Signature:
+    """Resolve annotations that are strings, also those of names imported for a type checker."""
+    try:
+        return signature(fn, eval_str=True)
+    except NameError:
+        usual = {"np": np, "numpy": np, "NDArray": NDArray, "Array": Array}
+    try:
+        return signature(fn, eval_str=True, locals=usual)
+    except NameError as error:
+        raise InputError(
+            f"an annotation of {fn.__name__} cannot be read ({error}); import that name where the "
+            "function is defined, not only for a type checker"
+        ) from error
+
+
+def _is_array(annotation: Any) -> bool:
+    one = {kind for kind in get_args(annotation) if kind is not type(None)}
+    if get_origin(annotation) is not np.ndarray and len(one) == 1:  # Array | None
+        (annotation,) = one
+    return annotation is np.ndarray or get_origin(annotation) is np.ndarray
+
+
+@dataclass(frozen=True)
+class Docstring:
+    """The docstring of a score, a selector or a dynamic method, and that of its file."""
+
+    summary: str
+    details: str
+    parameters: dict[str, str]
+    example: str
+    cost: str
+    """First paragraph of the notes; the others are the `variants` of public implementations."""
+    variants: str
+    paper: str
+    title: str
+    """First sentence of the file's docstring; the rest is the `formula`, or the steps."""
+    formula: str
+
+
+def read_docstring(fn: Callable[..., object]) -> Docstring:
+    """Take a numpydoc docstring apart.
+
+    >>> from dualprune.score import dual
+    >>> read_docstring(dual).parameters["window"]
+    'Epochs per window, J.'
+    """
+    about, *rest = _SECTION.split(getdoc(fn) or "")
+    sections = dict(zip(rest[::2], rest[1::2], strict=True))
+    summary, _, details = about.partition("\n\n")
+    parameters = {
+        name.strip(): _one_line(text)
+        for names, text in _ENTRY.findall(sections.get("Parameters", "") + "\n")
+        for name in names.split(",")
+    }
+    cost, _, variants = sections.get("Notes", "").partition("\n\n")
+    title, _, formula = cleandoc(sys.modules[fn.__module__].__doc__ or "").partition("\n\n")
+    papers = sections.get("References", "").split("\n\n")
+    return Docstring(
+        summary=_one_line(summary),
+        details=details.strip(),
+        parameters=parameters,
+        example=sections.get("Examples", "").strip(),
+        cost=_one_line(cost),
+        variants=variants.strip(),
+        paper="; ".join(map(_one_line, filter(None, papers))),
+        title=title,
+        formula=formula,
+    )
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())

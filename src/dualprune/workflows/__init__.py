@@ -1,0 +1,1 @@
+"""The stages put in a row: prune, compare, check, demo."""
