@@ -9,26 +9,70 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from dualprune import score, select
+    from importlib.metadata import version
+
+    from dualprune import dynamic, score, select
     from dualprune.coreset import Coreset
+    from dualprune.errors import (
+        DamagedError,
+        DualpruneError,
+        InputError,
+        MissingError,
+        WriteError,
+    )
+    from dualprune.method import Method, choose
     from dualprune.record import Indexed, Recorder
     from dualprune.run import Run
+    from dualprune.suspects import audit
+    from dualprune.workflows.comparing import compare
     from dualprune.workflows.pruning import prune
 
-__all__ = ["Coreset", "Indexed", "Recorder", "Run", "prune", "score", "select"]
+    __version__ = version("dualprune")
 
+__all__ = [
+    "Coreset",
+    "DamagedError",
+    "DualpruneError",
+    "Indexed",
+    "InputError",
+    "Method",
+    "MissingError",
+    "Recorder",
+    "Run",
+    "WriteError",
+    "__version__",
+    "audit",
+    "choose",
+    "compare",
+    "dynamic",
+    "prune",
+    "score",
+    "select",
+]
+
+_MODULES = ("dynamic", "score", "select")
 _HOMES = {
-    "Coreset": "dualprune.coreset",
-    "Indexed": "dualprune.record",
-    "Recorder": "dualprune.record",
-    "Run": "dualprune.run",
-    "prune": "dualprune.workflows.pruning",
+    "Coreset": "coreset",
+    "Indexed": "record",
+    "Method": "method",
+    "Recorder": "record",
+    "Run": "run",
+    "audit": "suspects",
+    "choose": "method",
+    "compare": "workflows.comparing",
+    "prune": "workflows.pruning",
 }
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("score", "select"):
+    if name == "__version__":
+        return import_module("importlib.metadata").version("dualprune")
+    if name in _MODULES:
         return import_module(f"dualprune.{name}")
-    if name in _HOMES:
-        return getattr(import_module(_HOMES[name]), name)
+    if name in _HOMES or name.endswith("Error"):
+        return getattr(import_module(f"dualprune.{_HOMES.get(name, 'errors')}"), name)
     raise AttributeError(f"module 'dualprune' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -6,8 +6,9 @@ all follow from its signature and its docstring.
 
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from inspect import Parameter, Signature, cleandoc, getdoc, signature
 from typing import Any, TypeAlias, get_args, get_origin
 
@@ -25,6 +26,7 @@ __all__ = [
     "inputs",
     "keyword_only",
     "knobs",
+    "name_of",
     "read_docstring",
 ]
 
@@ -70,19 +72,19 @@ def knobs(fn: Callable[..., Any]) -> dict[str, Parameter]:
     for name, knob in found.items():
         if knob.default is Parameter.empty:
             raise InputError(
-                f"the parameter {name!r} of {fn.__name__} is neither an array nor has a default; "
+                f"the parameter {name!r} of {name_of(fn)} is neither an array nor has a default; "
                 f"annotate it as np.ndarray if it is data, or give it a default if it is a knob"
             )
     return found
 
 
-def check_knobs(fn: Callable[..., Any], values: dict[str, Any]) -> dict[str, Any]:
+def check_knobs(fn: Callable[..., Any], values: Mapping[str, Any]) -> dict[str, Any]:
     """All knobs of a function: these values, else the defaults; unknown names are refused."""
     known = knobs(fn)
     for name in values:
         if name not in known:
             raise InputError(
-                f"{fn.__name__} has no knob {name!r}; it has {', '.join(known) or 'none'}"
+                f"{name_of(fn)} has no knob {name!r}; it has {', '.join(known) or 'none'}"
             )
     return {name: values.get(name, knob.default) for name, knob in known.items()}
 
@@ -99,6 +101,12 @@ def keyword_only(fn: Callable[..., Any]) -> dict[str, Parameter]:
         for name, parameter in signature(fn).parameters.items()
         if parameter.kind is Parameter.KEYWORD_ONLY and name not in RESERVED
     }
+
+
+def name_of(fn: Callable[..., Any]) -> str:
+    """Name of a function, of what a `partial` wraps, or of a callable object's class."""
+    named = fn.func if isinstance(fn, partial) else fn
+    return str(getattr(named, "__name__", type(named).__name__))
 
 
 def check_choice(name: str, value: str, choices: Any) -> None:
@@ -124,7 +132,7 @@ def _signature(fn: Callable[..., Any]) -> Signature:
         return signature(fn, eval_str=True, locals=usual)
     except NameError as error:
         raise InputError(
-            f"an annotation of {fn.__name__} cannot be read ({error}); import that name where the "
+            f"an annotation of {name_of(fn)} cannot be read ({error}); import that name where the "
             "function is defined, not only for a type checker"
         ) from error
 

@@ -10,11 +10,12 @@ believes nothing firmly.
 
 How many are wrong: two normal distributions are fitted to the margins. If they stand apart
 (Ashman's D above 2) and the lower one's mean is negative, its members with a negative margin are
-the labels that look wrong; otherwise no group of labels stands apart, and none is called wrong.
+the suspects; otherwise no group of labels stands apart, and there are none.
 """
 
 import csv
 import io
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,12 +23,13 @@ import numpy as np
 import pyarrow as pa
 
 from dualprune.files import make_folders, write, write_table
+from dualprune.method import Arrays
 from dualprune.run import Run
 from dualprune.run.names import read_names
-from dualprune.score import aum, from_runs
+from dualprune.score import aum
 from dualprune.signatures import Array
 
-__all__ = ["Audit", "Judgement", "audit", "judge"]
+__all__ = ["Audit", "Judgement", "audit", "judge", "usual_rival"]
 
 _ASHMAN = 2.0  # two normal distributions farther apart than this have two peaks
 _FITTED = 100_000  # samples are enough to fit them
@@ -46,7 +48,7 @@ class Audit:
     columns: dict[str, Array]
 
     @property
-    def issues(self) -> int:
+    def suspects(self) -> int:
         """How many labels are estimated to be wrong."""
         return int(self.columns["is_label_issue"].sum())
 
@@ -65,12 +67,12 @@ class Audit:
 
 @dataclass(frozen=True)
 class Judgement:
-    """What the model thought of every label, by id; classes are positions, -1 where unknown."""
+    """What the model believed of every label, by id; classes are positions, -1 where unknown."""
 
-    given: Array
+    label: Array
     predicted: Array
     quality: Array
-    issue: Array
+    suspect: Array
 
     @property
     def order(self) -> Array:
@@ -78,28 +80,29 @@ class Judgement:
         return np.lexsort((np.arange(len(self.quality)), self.quality))
 
 
-def audit(run: Run, *, epochs: int | None = None) -> Audit:
+def audit(run: Run | str | os.PathLike[str], *, epochs: int | None = None) -> Audit:
     """Rank all labels of a run by their quality over its first `epochs`."""
-    found = judge(run, epochs=epochs)
-    about = read_names(run.path, run.samples)
+    run = run if isinstance(run, Run) else Run(run)
+    labels = judge(Arrays([run], epochs=epochs))
+    names = read_names(run.path, run.samples)
     columns = {
         "id": np.arange(run.samples),
-        **({"name": about["name"]} if "name" in about else {}),
-        "given_label": _named(run, found.given),
-        "predicted_label": _named(run, found.predicted),
-        "label_quality": found.quality,
-        "is_label_issue": found.issue,
+        **({"name": names["name"]} if "name" in names else {}),
+        "given_label": _named(run, labels.label),
+        "predicted_label": _named(run, labels.predicted),
+        "label_quality": labels.quality,
+        "is_label_issue": labels.suspect,
     }
-    order = found.order
-    return Audit({name: column[order] for name, column in columns.items()})
+    return Audit({name: column[labels.order] for name, column in columns.items()})
 
 
-def judge(run: Run, *, epochs: int | None = None) -> Judgement:
-    """Judge every label of a run over its first `epochs`."""
-    margin = from_runs(aum, run, epochs=epochs, knobs={"keep": "easy"})
-    given, rival = run["labels"], _usual_rival(run, epochs)
+def judge(arrays: Arrays) -> Judgement:
+    """Judge every label of a run."""
+    margin, rival = arrays.scores([(aum, {"keep": "easy"}), (usual_rival, {})])
+    label = arrays["labels"]
     quality = (1 + np.tanh(margin / 2)) / 2  # the logistic function, which cannot overflow so
-    return Judgement(given, np.where(margin < 0, rival, given), quality, _stand_apart(margin))
+    predicted = np.where(margin < 0, rival.astype(np.int32), label)
+    return Judgement(label, predicted, quality, _stand_apart(margin))
 
 
 def _stand_apart(margin: Array) -> Array:
@@ -137,18 +140,12 @@ def _two_normals(values: Array) -> tuple[Array, Array, Array]:
     return weight[order], mean[order], spread[order]
 
 
-def _usual_rival(run: Run, epochs: int | None) -> Array:
-    """Give the class that was most often the best other one; of equally frequent ones the lower."""
-    usual = np.full(run.samples, -1)
-    for ids, rivals in run.map(_most_frequent, ["rival"], epochs=epochs):
-        usual[ids.start : ids.stop] = rivals
-    return usual
+def usual_rival(rival: Array) -> Array:
+    """Give the class that was most often the best other one; of equally frequent ones the lower.
 
+    -1, missing, counts only where there is nothing else.
 
-def _most_frequent(rival: Array) -> Array:
-    """Mode of each column; -1, missing, counts only where there is nothing else.
-
-    >>> _most_frequent(np.array([[2, -1], [1, -1], [2, 3]])).tolist()
+    >>> usual_rival(np.array([[2, -1], [1, -1], [2, 3]])).tolist()
     [2, 3]
     """
     ordered = np.sort(rival, axis=0)

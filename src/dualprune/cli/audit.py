@@ -9,9 +9,8 @@ from rich.table import Table
 from rich.text import Text
 
 from dualprune.cli.score import Epochs
-from dualprune.run import Run
 from dualprune.suspects import Audit
-from dualprune.suspects import audit as audit_run
+from dualprune.suspects import audit as rank_labels
 
 __all__ = ["audit"]
 
@@ -25,20 +24,20 @@ def audit(
     ] = None,
 ) -> None:
     """Rank the labels of a run by the model's belief in each against its best rival."""
-    found = audit_run(Run(run), epochs=epochs)
+    ranked = rank_labels(run, epochs=epochs)
     if show:
-        Console().print(_worst(found, show))
-    samples = len(found.columns["id"])
-    typer.echo(f"{found.issues:,} of {samples:,} labels look wrong ({found.issues / samples:.1%})")
+        Console().print(_worst(ranked, show))
+    samples, suspects = len(ranked.columns["id"]), ranked.suspects
+    typer.echo(f"{suspects:,} of {samples:,} labels are suspect ({suspects / samples:.1%})")
     if out is not None:
-        for path in found.save(out):
+        for path in ranked.save(out):
             typer.echo(path)
 
 
-def _worst(found: Audit, count: int) -> Table:
-    shown = [name for name in found.columns if name != "is_label_issue"]
+def _worst(ranked: Audit, count: int) -> Table:
+    shown = [name for name in ranked.columns if name != "is_label_issue"]
     table = Table(*shown)
-    for row in zip(*(found.columns[name][:count].tolist() for name in shown), strict=True):
+    for row in zip(*(ranked.columns[name][:count].tolist() for name in shown), strict=True):
         cells = (f"{cell:.3f}" if isinstance(cell, float) else str(cell) for cell in row)
         table.add_row(*map(Text, cells))
     return table

@@ -12,28 +12,28 @@ __all__ = ["command_for"]
 
 
 def command_for(fn: Callable[..., Array], body: Callable[..., None]) -> Callable[..., None]:
-    """Give `body` the knobs of `fn` as flags; it gets their values as one dict, `given`."""
-    passport = read_docstring(fn)
+    """Give `body` the knobs of `fn` as flags; it gets their values as one dict, `knobs`."""
+    about = read_docstring(fn)
     flags = [
         Parameter(
             name,
             Parameter.KEYWORD_ONLY,
             default=knob.default,
             annotation=Annotated[
-                knob.annotation, typer.Option(help=passport.parameters.get(name, ""))
+                knob.annotation, typer.Option(help=about.parameters.get(name, ""))
             ],
         )
         for name, knob in knobs(fn).items()
     ]
-    passed = {"fn", "given"} if "scores" in inputs(fn) else {"fn", "given", "score"}
+    passed = {"fn", "knobs"} if "scores" in inputs(fn) else {"fn", "knobs", "score"}
     own = [p for p in signature(body).parameters.values() if p.name not in passed]
 
     def command(**arguments: Any) -> None:
-        given = {flag.name: arguments.pop(flag.name) for flag in flags}
-        body(fn=fn, given=given, **arguments)
+        values = {flag.name: arguments.pop(flag.name) for flag in flags}
+        body(fn=fn, knobs=values, **arguments)
 
     parameters = [p.replace(kind=Parameter.KEYWORD_ONLY) for p in own] + flags
     command.__signature__ = Signature(parameters)  # type: ignore[attr-defined] # typer reads it
     command.__annotations__ = {p.name: p.annotation for p in parameters}
-    command.__doc__ = passport.summary
+    command.__doc__ = about.summary
     return command

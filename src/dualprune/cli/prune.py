@@ -2,21 +2,17 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from statistics import mean, stdev
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from dualprune.cli.options import Data, Download, Model, Out, RecipeName, Seed
 from dualprune.cli.progress import watch
-from dualprune.files import read_json
 
 if TYPE_CHECKING:
     from dualprune.coreset import Coreset
 
 __all__ = ["prune"]
-
-_COMPARED = ("coreset", "random")
 
 
 def prune(
@@ -43,7 +39,7 @@ def prune(
 ) -> None:
     """Record a short training, score every sample, keep what is worth training on.
 
-    Killed and started again with the same flags, it goes on where it was.
+    If it is interrupted, run the same command again: it resumes.
     """
     from dualprune.workflows.pruning import prune as prune_data  # noqa: PLC0415 - loads torch
 
@@ -62,7 +58,7 @@ def prune(
         watch=watch,
     )
     typer.echo(out)
-    for line in _told(coreset):
+    for line in _summary(coreset):
         typer.echo(line, err=True)
     if (out / "report.html").exists():
         typer.echo(f"look at    {out / 'report.html'}", err=True)
@@ -71,27 +67,23 @@ def prune(
     if not (out / "moon.png").exists():
         typer.echo("figures    pip install 'dualprune[plot]' to have them drawn", err=True)
     if check:
-        typer.echo(f"check      {_verdict(out)}", err=True)
+        from dualprune.workflows.checking import read_check  # noqa: PLC0415 - loads torch
+
+        typer.echo(f"check      {read_check(out / 'check')}", err=True)
 
 
-def _told(coreset: "Coreset") -> Iterator[str]:
-    card, passes = coreset.card, coreset.card["passes"]
-    k, samples = card["k"], card["samples"]
-    doubted = f"{card['doubted']:,}" if card["doubted"] else "none"
-    published = "the published" if card["published"] else "not a published"
-    how = f"{card['model']} with recipe {card['recipe']}"
-    yield f"setting    {how}: {published} setting for {card['data_name']}"
-    yield f"kept       {k:,} of {samples:,} ({k / samples:.1%}) with {card['method']}"
-    yield f"labels     {doubted} look wrong; `dualprune audit` ranks them"
-    yield (
-        f"cost       training on it takes {passes['coreset']:.3g} passes over the full set instead "
-        f"of {passes['full']:.3g}; recording took {passes['recording']:.3g}"
-    )
-    yield f"coreset    sha256 {card['ids_sha256'][:16]}, seed {card['seed']}"
-
-
-def _verdict(out: Path) -> str:
-    found = read_json(out / "check" / "check.json")
-    told = [f"{name} {mean(found[name]):.1%} ± {stdev(found[name]):.1%}" for name in _COMPARED]
-    seeds = len(found["coreset"])
-    return f"{', '.join(told)} ({found['epochs']} epochs, {seeds} seeds): {found['verdict']}"
+def _summary(coreset: "Coreset") -> Iterator[str]:
+    card, training = coreset.card, coreset.card.training
+    if training is not None:
+        published = "the published" if training.published else "not a published"
+        how = f"{training.model} with recipe {training.recipe}"
+        yield f"setting    {how}: {published} setting for {training.data}"
+    yield f"kept       {card.k:,} of {card.samples:,} ({card.k / card.samples:.1%}) with {card.method}"
+    if training is not None:
+        suspects = f"{training.suspects:,}" if training.suspects else "none"
+        yield f"labels     {suspects} suspect; `dualprune audit` ranks them"
+        yield (
+            f"cost       training on it takes {training.coreset_passes:.3g} passes over the full "
+            f"set instead of {training.full_passes:.3g}; recording took {training.epochs:.3g}"
+        )
+    yield f"coreset    sha256 {card.ids_sha256[:16]}, seed {card.seed}"

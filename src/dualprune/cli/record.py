@@ -7,6 +7,7 @@ import typer
 from dualprune.cli.options import Data, Download, Model, Out, RecipeName, Seed
 from dualprune.cli.progress import watch
 from dualprune.data import load
+from dualprune.method import find_method, signals_for
 
 __all__ = ["record"]
 
@@ -35,10 +36,9 @@ def record(
 ) -> None:
     """Train and record; under torchrun every process takes its share.
 
-    Killed and started again with the same flags, it goes on where it was.
+    If it is interrupted, run the same command again: it resumes.
     """
     from dualprune import train  # noqa: PLC0415 - loads torch
-    from dualprune.workflows.recording import signals_for  # noqa: PLC0415
 
     images, test = load(data, download=download, out=out)
     with train.together():
@@ -48,7 +48,7 @@ def record(
             out,
             epochs=epochs,
             seed=seed,
-            signals=signals_for(method or []),
+            signals=signals_for([find_method(name, 0.0) for name in method or []]),
             clean=clean,
             features=features or [],
             tell=watch("recording"),

@@ -2,14 +2,13 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from dualprune.cli.options import Download
 from dualprune.coreset import Coreset
 from dualprune.errors import InputError
-from dualprune.files import read_json
 from dualprune.run import Run
 
 if TYPE_CHECKING:
@@ -35,28 +34,26 @@ def report(
     ] = None,
     results: Annotated[
         Path | None,
-        typer.Option(exists=True, dir_okay=False, help="The results.json of `dualprune compare`."),
+        typer.Option(exists=True, dir_okay=False, help="The results.jsonl of `dualprune compare`."),
     ] = None,
     out: Annotated[
         Path | None, typer.Option(help="File to write; by default report.html in the folder.")
     ] = None,
     download: Download = False,
 ) -> None:
-    """Write one HTML file: the map of the samples, what was kept, which labels look wrong."""
+    """Write one HTML file: the map of the samples, what was kept, which labels are suspect."""
+    from dualprune.experiments.results import read  # noqa: PLC0415 - loads torch
+    from dualprune.report.facts import gather  # noqa: PLC0415
     from dualprune.report.page import write_report  # noqa: PLC0415 - reads templates
 
     chosen = (folder / "card.json").is_file()
     if chosen and run is None and not (folder / "run").exists():
         raise InputError(f"{folder} does not hold the run it was chosen from; say --run RUN")
     recorded = Run(run or (folder / "run" if chosen else folder))
-    written = write_report(
-        out or folder / "report.html",
-        recorded,
-        coreset=Coreset.load(folder) if chosen else None,
-        samples=_samples(data, texts, download),
-        results=_cells(results) if results else (),
-    )
-    typer.echo(written)
+    facts = gather(recorded, Coreset.load(folder) if chosen else None)
+    samples = _samples(data, texts, download)
+    lines = read(results) if results else ()
+    typer.echo(write_report(out or folder / "report.html", facts, samples=samples, results=lines))
 
 
 def _samples(
@@ -71,11 +68,3 @@ def _samples(
     from dualprune.data import load  # noqa: PLC0415
 
     return load(data, download=download)[0]
-
-
-def _cells(path: Path) -> list[dict[str, Any]]:
-    content = read_json(path)
-    if "cells" not in content:
-        raise InputError(f"{path} holds no results; give the results.json of `dualprune compare`")
-    cells: list[dict[str, Any]] = content["cells"]
-    return cells

@@ -8,9 +8,10 @@ import typer
 
 from dualprune.cli.knobs import command_for
 from dualprune.errors import InputError
-from dualprune.method.choose import score_runs
+from dualprune.method import Arrays
 from dualprune.run import Run
 from dualprune.score import SCORES
+from dualprune.score.scored import Scored
 from dualprune.signatures import Array
 
 __all__ = ["Epochs", "Runs", "app"]
@@ -22,7 +23,7 @@ Epochs = Annotated[int | None, typer.Option(help="Use the first epochs only; def
 def _score(
     *,
     fn: Callable[..., Array],
-    given: dict[str, Any],
+    knobs: dict[str, Any],
     runs: Runs,
     epochs: Epochs = None,
     out: Annotated[
@@ -31,7 +32,9 @@ def _score(
 ) -> None:
     if len(runs) > 1 and out is None:
         raise InputError("scores over several runs belong to none of them; say --out FILE")
-    scored = score_runs(fn.__name__, [Run(path) for path in runs], epochs=epochs, given=given)
+    arrays = Arrays([Run(path) for path in runs], epochs=epochs)
+    fingerprints = [run.fingerprint for run in arrays.runs]
+    scored = Scored(arrays.score(fn, knobs), fn.__name__, knobs, arrays.epochs, fingerprints)
     path = out or runs[0] / "scores" / scored.file_name
     scored.save(path)
     typer.echo(path)

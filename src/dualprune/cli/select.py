@@ -1,6 +1,7 @@
 """`dualprune select`: the samples to keep, from scores and a budget."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -8,7 +9,8 @@ import typer
 
 from dualprune.cli.knobs import command_for
 from dualprune.cli.score import Epochs, Runs
-from dualprune.method.choose import score_runs, select_from
+from dualprune.errors import InputError
+from dualprune.method import Arrays, Method, choose_from, find_method
 from dualprune.run import Run
 from dualprune.score import SCORES
 from dualprune.score.scored import Scored
@@ -21,7 +23,7 @@ __all__ = ["app"]
 def _select(
     *,
     fn: Callable[..., Array],
-    given: dict[str, Any],
+    knobs: dict[str, Any],
     runs: Runs,
     out: Annotated[Path, typer.Option(help="Folder to write the coreset into.")],
     keep: Annotated[
@@ -31,27 +33,57 @@ def _select(
     score: Annotated[
         str, typer.Option(help="A score by name, a file of `dualprune score`, or none.")
     ] = "dual",
+    reads: Annotated[
+        list[str] | None,
+        typer.Option(help="Read another array, such as aum=aum_prob; several times."),
+    ] = None,
     epochs: Epochs = None,
     seed: Annotated[int, typer.Option(help="The same seed keeps the same samples.")] = 0,
 ) -> None:
-    recorded = [Run(path) for path in runs]
-    k = budget(recorded[0].samples, keep=keep, prune=prune)
-    scored = _scored(score, recorded, epochs) if "scores" in inputs(fn) else None
-    coreset = select_from(fn.__name__, recorded, scored, k=k, seed=seed, epochs=epochs, given=given)
+    scored = None if score in (*SCORES, "none") else Scored.load(score)
+    arrays = Arrays([Run(path) for path in runs], epochs=_epochs(scored, epochs))
+    k = budget(arrays.samples, keep=keep, prune=prune)
+    method = _method(fn, scored or score, arrays)
+    others = dict(method.reads) | dict(_pair(text) for text in reads or [])
+    method = replace(method, select_knobs=knobs, reads=others)
+    coreset = choose_from(arrays, method, k=k, seed=seed)
     typer.echo(coreset.save(out))
     typer.echo(
-        f"kept {k:,} of {recorded[0].samples:,} samples ({k / recorded[0].samples:.1%}) with "
-        f"{coreset.card['method']}, seed {seed}",
+        f"kept {k:,} of {arrays.samples:,} samples ({k / arrays.samples:.1%}) with "
+        f"{coreset.card.method}, seed {seed}",
         err=True,
     )
 
 
-def _scored(score: str, runs: list[Run], epochs: int | None) -> Scored | None:
-    if score == "none":
-        return None
-    if score in SCORES:
-        return score_runs(score, runs, epochs=epochs)
-    return Scored.load(score)
+def _epochs(scored: Scored | None, epochs: int | None) -> int | None:
+    """Use the epochs that a file of scores is of."""
+    if scored is None:
+        return epochs
+    if epochs not in (None, scored.epochs):
+        raise InputError(f"the scores are over {scored.epochs} epochs, not {epochs}")
+    return scored.epochs
+
+
+def _method(fn: Callable[..., Array], score: str | Scored, arrays: Arrays) -> Method:
+    """Give the method without its knobs; the values of a file of scores are taken over."""
+    if score == "none" or "scores" not in inputs(fn):
+        return find_method(fn.__name__, 0.0)
+    if isinstance(score, str):
+        return Method(score, fn)
+    if score.runs != [run.fingerprint for run in arrays.runs]:
+        raise InputError(
+            f"the {score.score} scores were made from other runs, or before more was recorded; "
+            "score again"
+        )
+    arrays.remember(SCORES[score.score], score.knobs, score.values)
+    return Method(score.score, fn, score.knobs)
+
+
+def _pair(text: str) -> tuple[str, str]:
+    parameter, equals, array = text.partition("=")
+    if not equals:
+        raise InputError(f"--reads {text} must be a parameter and an array, such as aum=aum_prob")
+    return parameter, array
 
 
 app = typer.Typer(no_args_is_help=True, help="Choose what to keep; prints the folder's path.")

@@ -63,7 +63,7 @@ def train(
 
 def _ids(folder: Path, images: Images) -> Array:
     coreset = Coreset.load(folder)
-    if coreset.card["data"] not in ("", images.fingerprint):
+    if coreset.card.data not in ("", images.fingerprint):
         raise InputError(f"{folder} was chosen from other data; give the data it was made from")
     ids: Array = coreset.apply(np.arange(len(images)))
     return ids

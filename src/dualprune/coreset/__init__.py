@@ -1,5 +1,6 @@
 """Coreset: the ids to keep, and a card that says where they come from."""
 
+from dualprune.coreset.card import Card, Training
 from dualprune.coreset.coreset import Coreset, Subset, digest
 
-__all__ = ["Coreset", "Subset", "digest"]
+__all__ = ["Card", "Coreset", "Subset", "Training", "digest"]

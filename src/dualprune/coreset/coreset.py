@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from dualprune.coreset.card import Card
 from dualprune.errors import DamagedError, InputError, MissingError
 from dualprune.files import make_folders, read_json, write_json, write_table
 from dualprune.signatures import Array
@@ -23,7 +24,7 @@ def digest(ids: Array) -> str:
     return sha256(np.asarray(ids, "<i8").tobytes()).hexdigest()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Coreset:
     """The ids to keep, sorted, and a card: method, knobs, seed, where the scores come from.
 
@@ -31,11 +32,30 @@ class Coreset:
     """
 
     ids: Array
-    card: dict[str, Any]
+    card: Card
     columns: Mapping[str, Array] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.ids)
+
+    def __repr__(self) -> str:
+        card = self.card
+        return f"Coreset({len(self):,} of {card.samples:,}: {card.method}, seed {card.seed})"
+
+    @property
+    def mask(self) -> Array:
+        """Whether each sample is kept, shape (samples,)."""
+        kept = np.zeros(self.card.samples, bool)
+        kept[self.ids] = True
+        return kept
+
+    def to_arrow(self) -> pa.Table:
+        """Give one row per sample: `id`, the columns, and whether it is `kept`."""
+        return pa.table({"id": np.arange(self.card.samples), **self.columns, "kept": self.mask})
+
+    def to_pandas(self) -> Any:
+        """Give the same table as a DataFrame; needs pandas."""
+        return self.to_arrow().to_pandas()
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write `coreset.parquet` (one row per sample) and `card.json` into a folder."""
@@ -43,12 +63,9 @@ class Coreset:
         if (folder / "card.json").exists():
             raise InputError(f"{folder} already holds a coreset; choose another folder")
         make_folders(folder)
-        samples = self.card["samples"]
-        kept = np.zeros(samples, bool)
-        kept[self.ids] = True
-        table = pa.table({"id": np.arange(samples), **self.columns, "kept": kept})
-        data = write_table(folder / "coreset.parquet", table)
-        write_json(folder / "card.json", {**self.card, "file_sha256": sha256(data).hexdigest()})
+        data = write_table(folder / "coreset.parquet", self.to_arrow())
+        checksum = {"file_sha256": sha256(data).hexdigest()}
+        write_json(folder / "card.json", self.card.as_json() | checksum)
         return folder
 
     @staticmethod
@@ -57,22 +74,23 @@ class Coreset:
         folder = Path(path)
         if not (folder / "card.json").is_file():
             raise MissingError(f"there is no coreset at {folder}: it has no card.json")
-        card, file = read_json(folder / "card.json"), folder / "coreset.parquet"
+        content, file = read_json(folder / "card.json"), folder / "coreset.parquet"
         if not file.is_file():
             raise DamagedError(f"{folder} is damaged: coreset.parquet is missing")
         data = file.read_bytes()
-        if sha256(data).hexdigest() != card.pop("file_sha256"):
+        if sha256(data).hexdigest() != content.pop("file_sha256", None):
             raise DamagedError(f"{file} is damaged: its bytes do not match the card")
         table = pq.read_table(pa.BufferReader(data))
         columns = {name: table.column(name).to_numpy() for name in table.column_names}
         ids = np.flatnonzero(columns.pop("kept"))
-        return Coreset(ids, card, {name: columns[name] for name in columns if name != "id"})
+        del columns["id"]
+        return Coreset(ids, Card.from_json(content), columns)
 
     def apply(self, data: Any) -> Any:
         """Give the kept part of an array, a tensor or a map-style dataset."""
-        if len(data) != self.card["samples"]:
+        if len(data) != self.card.samples:
             raise InputError(
-                f"this coreset is of {self.card['samples']} samples, the data has {len(data)}"
+                f"this coreset is of {self.card.samples} samples, the data has {len(data)}"
             )
         if hasattr(data, "__array__"):
             return data[self.ids]

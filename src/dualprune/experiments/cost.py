@@ -9,7 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from dualprune.experiments.cells import Cell, Recording, recordings
+from dualprune.experiments.grid import Cell, Recording, recordings
+from dualprune.experiments.kinds import KINDS
 from dualprune.experiments.setting import settings
 from dualprune.experiments.work import images_of, is_recorded, one_thread
 from dualprune.train import train
@@ -34,7 +35,7 @@ def estimate(todo: Sequence[Cell], home: Path, processes: int | None) -> Cost:
     one_thread()
     needed = [each for each in recordings(list(todo)) if not is_recorded(each, home)]
     seconds = sum(each.setting.record * _epoch(each) for each in needed)
-    trained = [cell for cell in todo if cell.kind == "accuracy" and not _is_recorded(cell)]
+    trained = [cell for cell in todo if KINDS[cell.grid.kind].trains and not _is_recorded(cell)]
     seconds += sum(_passes(cell) * _epoch(cell) for cell in trained)
     workers = processes or os.cpu_count() or 1
     return Cost(len(needed), len(trained), seconds / workers, workers)
@@ -60,14 +61,15 @@ def _samples(wanted: Cell | Recording) -> int:
 
 def _epoch(wanted: Cell | Recording) -> float:
     """Seconds of one pass over all samples, in one process."""
-    return _per_image(wanted.setting.name, wanted.model) * _samples(wanted)
+    model = wanted.model if isinstance(wanted, Recording) else wanted.grid.model
+    return _per_image(wanted.setting.name, model) * _samples(wanted)
 
 
 @cache
 def _per_image(setting: str, model: str) -> float:
-    found = settings()[setting]
-    shifted = found.images({}, 0)
-    setup = found.setup(shifted, model, {"iterations": None, "batch_at": {}})
+    known = settings()[setting]
+    shifted = known.images({}, 0)
+    setup = known.setup(shifted, model, {"iterations": None, "batch_at": {}})
     ids = np.arange(min(_IMAGES, len(shifted.images)))
     with tempfile.TemporaryDirectory() as folder:
         train(setup, Path(folder) / "warm", ids=ids, epochs=1)

@@ -1,115 +1,25 @@
 """Experiment: a table or a figure of the paper, as a TOML file says it."""
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from importlib import resources
+from inspect import signature
 from typing import Any
 
 from dualprune.dynamic import DYNAMIC
 from dualprune.errors import InputError
-from dualprune.experiments.checked import KINDS, SCALES, check, check_fields
-from dualprune.experiments.setting import Setting, settings
-from dualprune.method.named import Method, at_share, find_method
-from dualprune.score import SCORES
-from dualprune.signatures import knobs
+from dualprune.experiments.grid import Grid, Row
+from dualprune.experiments.kinds import DRAWINGS, KINDS
+from dualprune.experiments.setting import SHIFTS, Setting, settings
+from dualprune.train.models import MODELS
+from dualprune.train.recipe import Recipe
 
-__all__ = [
-    "KINDS",
-    "SCALES",
-    "WHOLE",
-    "Experiment",
-    "Row",
-    "experiments",
-    "find_experiment",
-    "read",
-]
+__all__ = ["SCALES", "Experiment", "experiments", "find_experiment", "read"]
 
-
-@dataclass(frozen=True)
-class Row:
-    """A line of a table.
-
-    A value in `score`, `select`, `dynamic` or `train` that depends on the share pruned is a table
-    from that share, as in `methods.toml`; in between, the nearest smaller one counts.
-
-    Parameters
-    ----------
-    method
-        A name as `compare` takes it, static or dynamic.
-    epochs
-        From which epochs: a name from the setting, or a number.
-    score, select, dynamic
-        Knobs that differ from the method's own.
-    runs
-        How many recordings are averaged, if not as many as the method says.
-    recorded
-        The model whose training is recorded, if not the one that is trained.
-    train
-        Fields of the recipe that differ, such as `lr`; `iterations` replaces `epochs`.
-    """
-
-    name: str
-    method: str
-    epochs: str | int = "early"
-    score: dict[str, Any] = field(default_factory=dict)
-    select: dict[str, Any] = field(default_factory=dict)
-    dynamic: dict[str, Any] = field(default_factory=dict)
-    runs: int | None = None
-    recorded: str | None = None
-    train: dict[str, Any] = field(default_factory=dict)
-
-    @property
-    def is_dynamic(self) -> bool:
-        return self.method in DYNAMIC
-
-    @property
-    def recorded_from(self) -> bool:
-        """Whether it chooses from a recording: neither random nor dynamic methods do."""
-        return not (self.is_whole or self.is_dynamic or self.method == "random")
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether it is the training on everything that others are compared with."""
-        return self == WHOLE
-
-    def at(self, pruned: float) -> "Row":
-        """Give the row with what holds for this share pruned.
-
-        >>> row = Row("IES", "ies", dynamic={"threshold": {"0.0": 1e-3, "0.7": 1e-2}})
-        >>> row.at(0.5).dynamic, row.at(0.9).dynamic
-        ({'threshold': 0.001}, {'threshold': 0.01})
-        """
-
-        def held(given: Mapping[str, Any]) -> dict[str, Any]:
-            return {name: at_share(value, pruned) for name, value in given.items()}
-
-        return replace(
-            self,
-            score=held(self.score),
-            select=held(self.select),
-            dynamic=held(self.dynamic),
-            train=held(self.train),
-        )
-
-    def found(self, setting: Setting, pruned: float) -> Method:
-        """Give the method with this row's knobs, and its epochs in this setting."""
-        method, own = find_method(self.method, pruned), self.at(pruned)
-        score = dict(method.score_knobs)
-        if setting.window and method.score and "window" in knobs(SCORES[method.score]):
-            score["window"] = setting.window
-        epochs = self.epochs if isinstance(self.epochs, int) else setting.epochs[self.epochs]
-        return replace(
-            method,
-            score_knobs=score | own.score,
-            select_knobs={**method.select_knobs, **own.select},
-            epochs=method.epochs or epochs,
-            runs=self.runs or method.runs,
-        )
-
-
-WHOLE = Row("everything", "")
+SCALES = ("paper", "cpu", "smoke")
+_RECIPE = [each.name for each in fields(Recipe)]
 
 
 @dataclass(frozen=True)
@@ -137,18 +47,66 @@ class Experiment:
     printed: dict[str, Any] = field(default_factory=dict)
     deviations: dict[str, Any] = field(default_factory=dict)
     doubts: dict[str, str] = field(default_factory=dict)
-
-    def setting(self, scale: str) -> Setting:
-        if scale not in self.scales:
-            told = ", ".join(self.scales)
-            raise InputError(f"{self.name} has no scale {scale!r}; choose one of {told}")
-        return settings()[self.scales[scale]]
-
-    def rows_at(self, scale: str) -> list[Row]:
-        """Give the rows of a scale; a row may change there, as where fewer epochs exist."""
-        return [self._changed.get((scale, row.name), row) for row in self.rows]
-
     _changed: dict[tuple[str, str], Row] = field(default_factory=dict, repr=False)
+
+    def at(self, scale: str) -> Grid:
+        """Give what to run at a scale; a row may change there, as where fewer epochs exist."""
+        if scale not in self.scales:
+            possible = ", ".join(self.scales)
+            raise InputError(f"{self.name} has no scale {scale!r}; choose one of {possible}")
+        setting, kind = settings()[self.scales[scale]], KINDS[self.kind]
+        shares = tuple(setting.pruned or self.pruned)
+        rows = tuple(self._changed.get((scale, row.name), row) for row in self.rows)
+        changes = [f"{n}, here: {change}" for n, change in _changes(self.rows, rows).items()]
+        printed, deviations = (
+            {name: _at_shares(row, self.pruned, shares) for name, row in numbers.items()}
+            for numbers in (self.printed, self.deviations)
+        )
+        return Grid(
+            name=self.name,
+            scale=scale,
+            kind=self.kind,
+            title=self.title,
+            setting=setting,
+            rows=rows,
+            pruned=shares,
+            seeds=0 if not self.rows else 1 if kind.one_seed else setting.seeds,
+            model=setting.stand_in(self.model),
+            whole=kind.whole,
+            shift=self.shift,
+            draw=self.draw,
+            pairs=tuple(_pair(name) for name in self.printed if " & " in name),
+            printed=printed,
+            deviations=deviations,
+            notes=(*(f"{row}: {doubt}" for row, doubt in self.doubts.items()), *changes),
+        )
+
+
+def _pair(name: str) -> tuple[str, str]:
+    one, other = name.split(" & ")
+    return one, other
+
+
+def _at_shares(numbers: Any, printed: list[float], shares: Iterable[float]) -> Any:
+    """Give the paper's number for each share; nan for shares that only a small scale uses."""
+    if not isinstance(numbers, list):
+        return numbers
+    known = dict(zip(printed, numbers, strict=True))
+    return [known.get(share, float("nan")) for share in shares]
+
+
+def _changes(rows: Iterable[Row], now: Iterable[Row]) -> dict[str, str]:
+    """Say of the rows that differ at a scale from the paper's in what."""
+    both = zip(rows, now, strict=True)
+    return {row.name: ", ".join(_differences(row, here)) for row, here in both if here != row}
+
+
+def _differences(row: Row, here: Row) -> Iterator[str]:
+    for each in fields(Row):
+        before, after = getattr(row, each.name), getattr(here, each.name)
+        if before != after:
+            values = after if isinstance(after, dict) else {each.name: after}
+            yield ", ".join(f"{name} {value}" for name, value in values.items())
 
 
 @cache
@@ -156,8 +114,8 @@ def experiments() -> dict[str, Experiment]:
     """All experiments, in the order of the paper."""
     folder = resources.files("dualprune.experiments") / "tables"
     files = sorted(folder.iterdir(), key=lambda file: file.name)
-    found = [read(file.name, file.read_text("utf-8")) for file in files]
-    return {each.name: each for each in found}
+    all_of_them = [read(file.name, file.read_text("utf-8")) for file in files]
+    return {experiment.name: experiment for experiment in all_of_them}
 
 
 def find_experiment(name: str) -> Experiment:
@@ -171,25 +129,112 @@ def find_experiment(name: str) -> Experiment:
 def read(file: str, text: str) -> Experiment:
     """Read what a file of this name says, or say what is wrong with it."""
     content = tomllib.loads(text)
-    given = {name: _fields(row) for name, row in content.pop("rows", {}).items()}
+    rows = {name: _fields(row) for name, row in content.pop("rows", {}).items()}
     at = content.pop("rows_at", {})
-    check_fields(file, content, given, at, _names(Experiment), _names(Row))
-    rows = {name: Row(name=name, **row) for name, row in given.items()}
+    _check_fields(file, content, rows, at)
+    all_rows = {name: Row(name=name, **row) for name, row in rows.items()}
     changed = {
-        (scale, name): replace(rows[name], **_fields(row))
+        (scale, name): replace(all_rows[name], **_fields(row))
         for scale, changes in at.items()
         for name, row in changes.items()
     }
     name = file.removesuffix(".toml").partition("-")[2]  # the number gives the order
-    found = Experiment(name=name, rows=list(rows.values()), _changed=changed, **content)
-    check(file, found, settings())
-    return found
+    experiment = Experiment(name=name, rows=list(all_rows.values()), _changed=changed, **content)
+    _check(file, experiment)
+    return experiment
 
 
 def _fields(row: str | dict[str, Any]) -> dict[str, Any]:
     return {"method": row} if isinstance(row, str) else row
 
 
-def _names(of: type[Experiment] | type[Row]) -> list[str]:
-    """Give the fields that a file may set; its own name, rows and changes are told otherwise."""
-    return [each.name for each in fields(of) if each.name not in ("name", "rows", "_changed")]
+def _check_fields(
+    file: str,
+    content: Mapping[str, Any],
+    rows: Mapping[str, dict[str, Any]],
+    rows_at: Mapping[str, Mapping[str, Any]],
+) -> None:
+    """Refuse names that mean nothing: of fields, of a row's fields, of rows that change."""
+    of_a_row = [each.name for each in fields(Row) if each.name != "name"]
+    possible = [each.name for each in fields(Experiment)]
+    _known(file, "field", content, [name for name in possible if name not in ("name", "rows")])
+    for name in ("title", "source", "kind", "scales"):
+        if name not in content:
+            raise InputError(f"{file} does not say its {name!r}; every experiment needs one")
+    for name, row in rows.items():
+        _known(f"{file}, row {name!r}", "field", row, of_a_row)
+        if "method" not in row:
+            raise InputError(f"{file}, row {name!r} does not say its method")
+    _known(file, "scale", rows_at, SCALES)
+    for changes in rows_at.values():
+        _known(file, "row", changes, rows)
+        for name, row in changes.items():
+            _known(f"{file}, row {name!r}", "field", _fields(row), of_a_row)
+
+
+def _check(file: str, experiment: Experiment) -> None:
+    """Refuse what could not be run, and printed numbers that belong to nothing."""
+    _known(file, "kind", [experiment.kind], KINDS)
+    _known(file, "scale", experiment.scales, SCALES)
+    _known(file, "setting", experiment.scales.values(), settings())
+    _known(file, "shift", experiment.shift, SHIFTS)
+    if (experiment.kind == "picture") != (experiment.draw is not None):
+        raise InputError(f"{file}: a picture, and nothing else, says what to `draw`")
+    _known(file, "drawing", [experiment.draw] if experiment.draw else [], DRAWINGS)
+    if experiment.rows and not experiment.pruned:
+        raise InputError(f"{file} has rows, so it must say which shares are `pruned`")
+    for share in experiment.pruned:
+        if not 0 < share < 1:
+            raise InputError(f"{file}: a share pruned is between 0 and 1, got {share}")
+    _check_numbers(file, experiment)
+    for scale in experiment.scales:
+        grid = experiment.at(scale)
+        _known(file, "model", [grid.model], MODELS)
+        for row in grid.rows:
+            _check_row(f"{file}, row {row.name!r} at {scale}", grid, row)
+
+
+def _check_row(where: str, grid: Grid, row: Row) -> None:
+    """Refuse epochs, models, knobs and methods that do not exist in this setting."""
+    setting: Setting = grid.setting
+    if isinstance(row.epochs, str):
+        _known(where, "name of epochs", [row.epochs], setting.epochs)
+    elif not 1 <= row.epochs <= setting.record:
+        raise InputError(
+            f"{where}: epochs are from 1 to {setting.record}, all that {setting.name} records, "
+            f"or {', '.join(setting.epochs)}; got {row.epochs}"
+        )
+    _known(where, "model", [setting.stand_in(row.recorded)], MODELS)
+    _known(where, "field of a recipe", row.train, _RECIPE)
+    if row.is_dynamic:
+        possible = signature(DYNAMIC[str(row.method)]).parameters
+        _known(where, f"knob of {row.method}", row.dynamic, possible)
+        return
+    _known(where, "knob, of what is not dynamic,", row.dynamic, ())
+    for share in grid.pruned:
+        try:
+            row.method_at(setting, share)
+        except InputError as error:
+            raise InputError(f"{where}: {error}") from error
+
+
+def _check_numbers(file: str, experiment: Experiment) -> None:
+    """Refuse numbers and doubts of unknown rows, and too few or too many numbers."""
+    rows = [row.name for row in experiment.rows]
+    pairs = [f"{one} & {other}" for one in rows for other in rows if one != other]
+    known = [*rows, "everything"]
+    _known(file, "row to doubt", experiment.doubts, known)
+    _known(file, "row to print", experiment.printed, [*known, *pairs])
+    _known(file, "printed row that deviates", experiment.deviations, experiment.printed)
+    for name, numbers in [*experiment.printed.items(), *experiment.deviations.items()]:
+        wanted = None if name == "everything" else len(experiment.pruned)
+        if (len(numbers) if isinstance(numbers, list) else None) != wanted:
+            need = "one number" if wanted is None else f"{wanted} numbers, one per share pruned"
+            raise InputError(f"{file}: {name!r} needs {need}, got {numbers}")
+
+
+def _known(where: str, what: str, names: Iterable[str], possible: Collection[str]) -> None:
+    for name in names:
+        if name not in possible:
+            hint = f"choose one of {', '.join(possible)}" if possible else "none is possible here"
+            raise InputError(f"{where}: there is no {what} {name!r}; {hint}")

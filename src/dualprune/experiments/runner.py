@@ -1,4 +1,4 @@
-"""Run an experiment: recordings, then what they serve, side by side in processes of one thread."""
+"""Run a grid: recordings, then what they serve, side by side in processes or one after the other."""
 
 import fcntl
 import multiprocessing
@@ -10,13 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from dualprune.errors import InputError
-from dualprune.experiments.cells import Cell, Recording, cells, recordings
-from dualprune.experiments.experiment import Experiment
-from dualprune.experiments.results import Line, append, code_digest, made_with, read
-from dualprune.experiments.work import end_with_parent, make_recording, measure, one_thread
+from dualprune.experiments.grid import Cell, Grid, Recording, recordings
+from dualprune.experiments.kinds import KINDS
+from dualprune.experiments.results import NUMBERS, Line, append, made_with, read
+from dualprune.experiments.work import end_with_parent, make_recording, one_thread
 from dualprune.files import make_folders
+from dualprune.train import Watch, silent
 
-__all__ = ["found", "missing", "processes_of_one_thread", "run", "workplace"]
+__all__ = ["InThisProcess", "lines_of", "missing", "processes_of_one_thread", "run", "workplace"]
 
 
 def _start() -> None:
@@ -25,8 +26,8 @@ def _start() -> None:
 
 
 def workplace(out: Path) -> Path:
-    """Where recordings and trainings of this code are kept: those of other code are not found."""
-    return out / "work" / code_digest()
+    """Where recordings and trainings are kept: those of other numbers are not found."""
+    return out / "work" / f"numbers-{NUMBERS}"
 
 
 @contextmanager
@@ -38,48 +39,72 @@ def processes_of_one_thread(count: int | None) -> Iterator[Executor]:
         yield pool
 
 
-def run(
-    experiment: Experiment, scale: str, out: Path, *, pool: Executor, tell: Callable[[str], None]
-) -> list[Line]:
-    """Do what is missing and give all lines; killed and started again, it goes on.
+class InThisProcess(Executor):
+    """Do one thing after the other, here: for functions and images that no other process has."""
 
-    Recordings and trainings are kept in ``out/work``, where other experiments find them too.
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        future.set_result(fn(*args, **kwargs))
+        return future
+
+
+def run(
+    grid: Grid,
+    out: Path,
+    *,
+    pool: Executor,
+    tell: Callable[[str], None] = lambda line: None,  # noqa: ARG005
+    watch: Watch = silent,
+) -> list[Line]:
+    """Do what is missing and give all lines; if it was interrupted, it resumes.
+
+    Recordings and trainings are kept in ``out/work``, where other grids find them too. `tell` gets
+    a line for each of them; `watch` sees the epochs of every training.
     """
     with _alone(out):
-        todo = missing(experiment, scale, out)
-        looks_back = experiment.kind in ("agreement", "picture")  # at what serves finished cells
-        needed = recordings(list(cells(experiment, scale)) if looks_back else todo)
+        todo = missing(grid, out)
+        looks_back = KINDS[grid.kind].looks_back
+        needed = recordings(list(grid.cells()) if looks_back else todo)
         recorded = measured = 0
-        for done, values in _work(needed, todo, workplace(out), pool, all_first=looks_back):
+        for done, values in _work(needed, todo, workplace(out), pool, watch, looks_back):
             if isinstance(done, Recording):
                 recorded += 1
                 tell(f"recording {recorded} of {len(needed)}")
                 continue
             measured += 1
             append(out / "results.jsonl", _line(done, values))
-            told = f"{done.row.name}, {done.pruned:.0%} pruned, seed {done.seed}"
-            tell(f"{measured} of {len(todo)}: {told}")
-        return found(experiment, scale, out)
+            cell = f"{done.row.name}, {done.pruned:.0%} pruned, seed {done.seed}"
+            tell(f"{measured} of {len(todo)}: {cell}")
+        return lines_of(grid, out)
 
 
 def _work(
-    needed: list[Recording], todo: list[Cell], home: Path, pool: Executor, *, all_first: bool
+    needed: list[Recording],
+    todo: list[Cell],
+    home: Path,
+    pool: Executor,
+    watch: Watch,
+    all_first: bool,
 ) -> Iterator[tuple[Recording | Cell, Any]]:
     """Give what is done, with its values; a cell begins as soon as its recordings are there."""
     running: dict[Future[Any], Recording | Cell] = {
-        pool.submit(make_recording, each, home): each for each in needed
+        pool.submit(make_recording, each, home, watch): each for each in needed
     }
     absent = {each.digest for each in needed}
     waiting = [(cell, set(absent) if all_first else _digests(cell)) for cell in todo]
     while running or waiting:
         ready = [cell for cell, needs in waiting if needs.isdisjoint(absent)]
         waiting = [(cell, needs) for cell, needs in waiting if not needs.isdisjoint(absent)]
-        running |= {pool.submit(measure, cell, home): cell for cell in ready}
+        running |= {pool.submit(_measure, cell, home, watch): cell for cell in ready}
         for future in _first_done(running):
             done, values = running.pop(future), future.result()
             if isinstance(done, Recording):
                 absent.remove(done.digest)
             yield done, values
+
+
+def _measure(cell: Cell, home: Path, watch: Watch) -> dict[str, Any]:
+    return KINDS[cell.grid.kind].measure(cell, home, watch)
 
 
 def _digests(cell: Cell) -> set[str]:
@@ -95,11 +120,11 @@ def _first_done(running: Collection[Future[Any]]) -> list[Future[Any]]:
     return sorted(done, key=lambda future: future.exception() is not None)
 
 
-def found(experiment: Experiment, scale: str, out: Path) -> list[Line]:
+def lines_of(grid: Grid, out: Path) -> list[Line]:
     """Give the lines that are there, in the order of the table, not in that of their making."""
-    order = {cell.key: number for number, cell in enumerate(cells(experiment, scale))}
-    lines = [line for line in read(out / "results.jsonl") if line.cell in order]
-    return sorted(lines, key=lambda line: order[line.cell])
+    order = {cell.key: number for number, cell in enumerate(grid.cells())}
+    lines = [line for line in read(out / "results.jsonl") if line.key in order]
+    return sorted(lines, key=lambda line: order[line.key])
 
 
 @contextmanager
@@ -114,17 +139,13 @@ def _alone(out: Path) -> Iterator[None]:
         yield
 
 
-def missing(experiment: Experiment, scale: str, out: Path) -> list[Cell]:
+def missing(grid: Grid, out: Path) -> list[Cell]:
     """Give the cells without a line; refuse to add to lines of other code or settings."""
-    wanted = list(cells(experiment, scale))
-    done = {
-        line.cell for line in read(out / "results.jsonl", now=((c.key, c.settings) for c in wanted))
-    }
+    wanted = list(grid.cells())
+    expected = ((cell.key, cell.settings) for cell in wanted)
+    done = {line.key for line in read(out / "results.jsonl", expected=expected)}
     return [cell for cell in wanted if cell.key not in done]
 
 
 def _line(cell: Cell, values: dict[str, Any]) -> Line:
-    experiment, scale, row, pruned, seed = cell.key
-    return Line(
-        experiment, scale, row, pruned, seed, values, cell.settings, code_digest(), made_with()
-    )
+    return Line(*cell.key, values, cell.settings, NUMBERS, made_with())

@@ -1,6 +1,6 @@
 """Setting: on what, with what and how long an experiment trains, at one scale."""
 
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -13,21 +13,37 @@ from dualprune.select import random
 from dualprune.signatures import Array
 from dualprune.train import Setup
 from dualprune.train.recipe import Recipe, recipes
+from dualprune.train.setup import model_identity
 
-__all__ = ["Setting", "Shifted", "settings"]
+__all__ = ["SHIFTS", "Setting", "Shifted", "settings"]
+
+SHIFTS = ("labels", "images", "tail")
 
 _SUBSET_SEED = 0x73756273  # nobody's own, so that no random coreset is the same draw
 
 
+@dataclass(frozen=True, eq=False)
+class Shifted:
+    """Images and what was done to them: `wrong` are the ids of each kind of damage."""
+
+    images: Images
+    test: Images
+    wrong: dict[str, Array]
+
+
 @dataclass(frozen=True)
 class Setting:
-    """A row of `settings.toml`, which explains the fields."""
+    """A row of `settings.toml`, which explains the fields.
+
+    `loaded` are training and test images that a caller already has, instead of the `data` of that
+    name; `judged_on` says what the test images are.
+    """
 
     name: str
     data: str
     about: str
     recipe: str
-    model: str
+    model: Any
     record: int
     epochs: dict[str, int]
     seeds: int
@@ -38,24 +54,28 @@ class Setting:
     models: dict[str, str] = field(default_factory=dict)
     window: int | None = None
     pruned: list[float] | None = None
+    judged_on: str = "test"
+    loaded: tuple[Images, Images] | None = field(default=None, repr=False, compare=False)
 
     @cached_property
     def trained(self) -> Recipe:
         """The recipe with this setting's changes."""
         return replace(recipes()[self.recipe], **self.train)
 
-    def setup(self, shifted: "Shifted", model: str, changes: dict[str, Any]) -> Setup:
+    def setup(self, shifted: Shifted, model: Any, changes: dict[str, Any]) -> Setup:
         """Give what trainings of a model on these images share."""
         recipe = replace(self.trained, **changes)
-        return Setup.of(shifted.images, shifted.test, name=self.data, recipe=recipe, model=model)
+        return replace(_on_device(shifted, self.trained.size), recipe=recipe, model=model)
 
-    def stand_in(self, model: str | None) -> str:
+    def stand_in(self, model: str | None) -> Any:
         """Give what is trained here where the paper trains this model; None is the usual one."""
         return self.model if model is None else self.models.get(model, model)
 
-    def images(self, shift: dict[str, float], seed: int) -> "Shifted":
+    def images(self, shift: dict[str, float], seed: int) -> Shifted:
         """Load the images and do to them what an experiment asks for; the last stay in memory."""
-        return _prepared(self.data, self.samples, tuple(shift.items()), seed)
+        if self.loaded is None:
+            return _prepared(self.data, self.samples, tuple(shift.items()), seed)
+        return _shifted(*self.loaded, tuple(shift.items()), seed)
 
     def recorded(self) -> dict[str, Any]:
         """What a recording depends on, beside its model and seed."""
@@ -65,16 +85,12 @@ class Setting:
 
     def identity(self) -> dict[str, Any]:
         """What any training depends on."""
-        return {"data": self.data, "samples": self.samples, "recipe": asdict(self.trained)}
+        data = self.data if self.loaded is None else [each.fingerprint for each in self.loaded]
+        return {"data": data, "samples": self.samples, "recipe": self.trained.stated()}
 
-
-@dataclass(frozen=True)
-class Shifted:
-    """Images and what was done to them: `wrong` are the ids of each kind of damage."""
-
-    images: Images
-    test: Images
-    wrong: dict[str, Array]
+    def model_identity(self, model: Any) -> Any:
+        """Give the name of a model, or the name and weights of a module."""
+        return model if isinstance(model, str) else model_identity(model)
 
 
 def settings() -> dict[str, Setting]:
@@ -83,22 +99,31 @@ def settings() -> dict[str, Setting]:
     return {name: Setting(name=name, **row) for name, row in rows.items()}
 
 
+@lru_cache(1)
+def _on_device(shifted: Shifted, size: int) -> Setup:
+    """Put images on their device once for the trainings that follow each other."""
+    return Setup.of(shifted.images, shifted.test, recipe=replace(recipes()["small"], size=size))
+
+
 @lru_cache(2)
 def _prepared(
     data: str, samples: int | None, shift: tuple[tuple[str, float], ...], seed: int
 ) -> Shifted:
     images, test = load(data)
     if test is None:
-        raise InputError(f"{data} has no test images to judge by")
+        raise InputError(f"{data} has no test images to evaluate on")
     if samples is not None and samples < len(images):
         chosen = random(images.labels, k=samples, seed=_SUBSET_SEED, balance="proportional")
         images = images.take(chosen)
-    return _shifted(images, test, dict(shift), seed)
+    return _shifted(images, test, shift, seed)
 
 
-def _shifted(images: Images, test: Images, shift: dict[str, float], seed: int) -> Shifted:
+@lru_cache(2)
+def _shifted(
+    images: Images, test: Images, changes: tuple[tuple[str, float], ...], seed: int
+) -> Shifted:
     """Flip labels, corrupt images or thin out classes: one of these, or nothing."""
-    classes = len(images.class_names)
+    shift, classes = dict(changes), len(images.class_names)
     if "labels" in shift:
         labels, flipped = flip_labels(images.labels, shift["labels"], classes, seed=seed)
         return Shifted(replace(images, labels=labels), test, {"labels": flipped})

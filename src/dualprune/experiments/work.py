@@ -1,12 +1,12 @@
-"""What one process does: make a recording, or measure a cell."""
+"""What one process does: make a recording, choose from it, train on what was chosen."""
 
 import multiprocessing
 import os
 import shutil
 import threading
 from collections.abc import Callable
-from dataclasses import replace
 from decimal import Decimal
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -15,18 +15,18 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import torch
 
-from dualprune.agreement import mean_overlap, overlap, rank_correlation
-from dualprune.coreset import Coreset, digest
-from dualprune.experiments.cells import Cell, Recording
-from dualprune.experiments.experiment import find_experiment
+from dualprune.coreset import Card, Coreset, digest
+from dualprune.dynamic import IES, InfoBatch, RandomEveryEpoch
+from dualprune.experiments.grid import Cell, Recording
 from dualprune.experiments.setting import Shifted
 from dualprune.files import make_folders, read_json, seal, write_table
-from dualprune.record.signals import DEFAULT
+from dualprune.method import Arrays, choose_from
+from dualprune.method.choose import select_ids
 from dualprune.run import Run
-from dualprune.select import budget, random
-from dualprune.signatures import Array
-from dualprune.train import Dynamic, record, train
-from dualprune.workflows.recording import APART, choose, choose_anew
+from dualprune.run.signals import DEFAULT
+from dualprune.select import budget
+from dualprune.signatures import Array, name_of
+from dualprune.train import APART, Dynamic, Watch, record, seconds_recorded, silent, train
 
 __all__ = [
     "chosen",
@@ -34,9 +34,10 @@ __all__ = [
     "images_of",
     "is_recorded",
     "make_recording",
-    "measure",
     "one_thread",
     "run_of",
+    "train_on",
+    "train_on_all",
 ]
 
 _TRAINED = 100_000  # from the seed of a recording to that of what is trained on its choice
@@ -60,7 +61,7 @@ def end_with_parent() -> None:
     threading.Thread(target=wait, daemon=True).start()
 
 
-def make_recording(wanted: Recording, home: Path) -> None:
+def make_recording(wanted: Recording, home: Path, watch: Watch = silent) -> None:
     """Record a training, unless it is there; one that was interrupted starts again.
 
     Going on would leave a gap in `kl_step`, and the table would be another one.
@@ -73,6 +74,7 @@ def make_recording(wanted: Recording, home: Path) -> None:
     if shifted.wrong:
         make_folders(folder.parent)
         write_table(folder.with_suffix(".truth.parquet"), _truth(shifted))
+    more = f", {wanted.number + 1}" if wanted.number else ""
     record(
         setting.setup(shifted, wanted.model, {}),
         folder,
@@ -80,6 +82,7 @@ def make_recording(wanted: Recording, home: Path) -> None:
         seed=wanted.seed + APART * wanted.number,
         signals=[*DEFAULT, *setting.also],
         features=setting.features,
+        tell=watch(f"seed {wanted.seed}: recording{more}"),
     )
     for tensors in folder.glob("checkpoint/*.safetensors"):
         tensors.unlink()
@@ -97,29 +100,13 @@ def _truth(shifted: Shifted) -> pa.Table:
     return pa.table({"id": ids, **damaged})
 
 
+def _folder(wanted: Recording, home: Path) -> Path:
+    return home / "recordings" / wanted.digest
+
+
 def run_of(wanted: Recording, home: Path) -> Run:
     """Open what was recorded."""
     return Run(_folder(wanted, home))
-
-
-def measure(cell: Cell, home: Path) -> dict[str, Any]:
-    """Give the numbers of a cell, by name."""
-    if cell.row.is_whole:
-        return _whole(cell, home)
-    if cell.row.is_dynamic:
-        return _trained(cell, home, None)
-    coreset = chosen(cell, home)
-    wrong = images_of(cell).wrong
-    values: dict[str, Any] = {"kept": len(coreset), "ids_sha256": digest(coreset.ids)}
-    if wrong:
-        values["removed"] = {name: _removed(coreset.ids, ids) for name, ids in wrong.items()}
-    if cell.kind == "agreement":
-        return values | _agreement(cell, coreset, home)
-    return values | (_trained(cell, home, coreset) if cell.kind == "accuracy" else {})
-
-
-def _folder(wanted: Recording, home: Path) -> Path:
-    return home / "recordings" / wanted.digest
 
 
 def images_of(wanted: Cell | Recording) -> Shifted:
@@ -128,29 +115,35 @@ def images_of(wanted: Cell | Recording) -> Shifted:
 
 
 def chosen(cell: Cell, home: Path) -> Coreset:
-    """Choose; what random keeps needs no recording."""
-    setting = cell.setting
-    images = images_of(cell).images
-    k = budget(len(images), prune=repr(cell.pruned))
-    if not cell.recordings:
-        ids = random(images.labels, k=k, seed=cell.seed)
-        return Coreset(ids, {"samples": len(images), "epochs": 0, "k": k})
-    method = cell.row.found(setting, cell.pruned)
-    runs = [run_of(wanted, home) for wanted in cell.recordings]
-    c_d = setting.trained.c_d
-    return choose(method, runs, k=k, seed=cell.seed, c_d=c_d, epochs=setting.record)
+    """Choose; a method that reads labels alone needs no recording."""
+    method, labels = cell.method, images_of(cell).images.labels
+    k = budget(len(labels), prune=repr(cell.pruned))
+    if cell.recordings:
+        runs = [run_of(wanted, home) for wanted in cell.recordings]
+        arrays = Arrays(runs, epochs=method.epochs, features=method.features)
+        return choose_from(arrays, method, k=k, seed=cell.seed)
+    ids = select_ids(method, {"labels": labels}, k=k, seed=cell.seed)
+    return Coreset(
+        ids,
+        Card(
+            method=method.name,
+            score=None,
+            selector=name_of(method.select),
+            k=k,
+            samples=len(labels),
+            seed=cell.seed,
+            epochs=0,
+            ids_sha256=digest(ids),
+            runs=[],
+        ),
+    )
 
 
-def _removed(kept: Array, wrong: Array) -> float:
-    """Share of the damaged samples that were pruned."""
-    return float(1 - np.isin(wrong, kept).mean()) if len(wrong) else 0.0
-
-
-def _whole(cell: Cell, home: Path) -> dict[str, Any]:
-    """Train on everything; where all epochs were recorded, that was it."""
+def train_on_all(cell: Cell, home: Path, watch: Watch) -> dict[str, Any]:
+    """Train on all the data; where all epochs were recorded, that was it."""
     (wanted,) = cell.recordings
     if cell.setting.record < cell.setting.trained.epochs:
-        return _trained(cell, home, None)
+        return train_on(cell, home, None, watch)
     history = read_json(_folder(wanted, home) / "checkpoint/state.json")["history"]
     accuracies = [epoch["accuracy"] for epoch in history if epoch["accuracy"] is not None]
     return {
@@ -163,35 +156,56 @@ def _whole(cell: Cell, home: Path) -> dict[str, Any]:
     }
 
 
-def _trained(cell: Cell, home: Path, coreset: Coreset | None) -> dict[str, Any]:
+def train_on(
+    cell: Cell, home: Path, coreset: Coreset | None, watch: Watch = silent
+) -> dict[str, Any]:
     """Train from a start of its own: not from that of the recording, which it would suit best."""
-    setting, row, seed = cell.setting, cell.row, cell.seed + _TRAINED
+    row, seed = cell.row, cell.seed + _TRAINED
     changes = dict(row.train)
     length = {name: changes.pop(name) for name in ("iterations", "epochs") if name in changes}
-    setup = setting.setup(images_of(cell), cell.model, changes)
+    setup = cell.setting.setup(images_of(cell), cell.grid.model, changes)
     ids = None if coreset is None else coreset.ids
-    told = setup.settings(
+    weights = _weights(cell, coreset)
+    content = setup.settings(
         seed=seed,
         judged=setup.test_images.fingerprint,
         ids=None if ids is None else digest(ids),
         length=length,
         dynamic=[row.method, row.dynamic, cell.pruned] if row.is_dynamic else None,
+        weighted=None if weights is None else sha256(weights.tobytes()).hexdigest(),
     )
-    folder = home / "trained" / seal(told)[:16]
+    folder = home / "trained" / seal(content)[:16]
     if not (folder / "result.json").exists():
         chooser = _chooser(cell) if row.is_dynamic else None
-        train(setup, folder, ids=ids, seed=seed, dynamic=chooser, **length)
+        tell = watch(f"seed {cell.seed}: {row.name}, {cell.pruned:.3g} pruned")
+        train(
+            setup, folder, ids=ids, seed=seed, dynamic=chooser, weights=weights, tell=tell, **length
+        )
         shutil.rmtree(folder / "checkpoint")
-    return _values(read_json(folder / "result.json"), cell, coreset) | _uses(folder)
+    return _values(read_json(folder / "result.json"), cell, coreset, home) | _uses(folder)
 
 
-def _values(result: dict[str, Any], cell: Cell, coreset: Coreset | None) -> dict[str, Any]:
+def _weights(cell: Cell, coreset: Coreset | None) -> Array | None:
+    """Give the scores scaled to 0 to 1 if the method weighs by them, as TDDS does."""
+    if coreset is None or not cell.method.weighted:
+        return None
+    scores = coreset.columns["score"]
+    low, high = np.nanmin(scores), np.nanmax(scores)
+    scaled: Array = np.nan_to_num((scores - low) / (high - low))
+    return scaled
+
+
+def _values(
+    result: dict[str, Any], cell: Cell, coreset: Coreset | None, home: Path
+) -> dict[str, Any]:
     """Give what was reached and what it cost: images that went through the model, also before."""
     names = ("accuracy", "best_accuracy", "forward", "backward")
-    seen = 0 if coreset is None else coreset.card["epochs"] * len(cell.recordings)
+    sources = [] if coreset is None else cell.recordings
+    passes = 0 if coreset is None else coreset.card.epochs * len(sources)
     return {name: result[name] for name in names} | {
         "training_seconds": result["seconds"],
-        "recorded": seen * result["samples"],
+        "recorded": passes * result["samples"],
+        "recording_seconds": sum(seconds_recorded(_folder(each, home)) for each in sources),
     }
 
 
@@ -204,21 +218,18 @@ def _uses(folder: Path) -> dict[str, Any]:
 
 
 def _chooser(cell: Cell) -> Callable[[int, int], Dynamic]:
+    """Make a dynamic method, as `train` wants it, once the samples and epochs are known.
+
+    Only `random-dynamic` keeps a share that can be said; the others have the knobs of the row.
+    """
+    name, knobs, seed = cell.row.method, cell.row.dynamic, cell.seed
     keep = float(1 - Decimal(repr(cell.pruned)))
-    return choose_anew(cell.row.method, keep=keep, seed=cell.seed, given=cell.row.dynamic)
 
+    def make(samples: int, epochs: int) -> Dynamic:
+        if name == "random-dynamic":
+            return RandomEveryEpoch(samples, keep=keep, seed=seed)
+        if name == "infobatch":
+            return InfoBatch(samples, epochs=epochs, seed=seed, **knobs)
+        return IES(samples, **knobs)
 
-def _agreement(cell: Cell, coreset: Coreset, home: Path) -> dict[str, Any]:
-    """Compare with the other rows of the same seed, with other seeds, and with their mean score."""
-    rows = find_experiment(cell.experiment).rows_at(cell.scale)
-    others = {row.name: chosen(replace(cell, row=row), home) for row in rows}
-    again = [chosen(replace(cell, seed=s), home) for s in range(cell.setting.seeds)]
-    found: dict[str, Any] = {
-        "overlap": {name: overlap(coreset.ids, other.ids) for name, other in others.items()},
-        "overlap_of_seeds": mean_overlap([other.ids for other in again]),
-    }
-    if "score" in coreset.columns:
-        scores = np.stack([other.columns["score"] for other in again])
-        mine = coreset.columns["score"]
-        found["rank_correlation"] = rank_correlation([mine, scores.mean(axis=0)])
-    return found
+    return make

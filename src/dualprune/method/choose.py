@@ -1,183 +1,186 @@
-"""A method: a score, a selector and their knobs, applied to what was recorded."""
+"""choose: from recorded runs to a coreset, with its card and the reason for every sample."""
 
-import platform
-from collections.abc import Callable, Mapping, Sequence
-from importlib.metadata import version
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from inspect import signature
 from typing import Any
 
 import numpy as np
 
-from dualprune.coreset import Coreset, digest
+from dualprune.coreset import Card, Coreset, digest
+from dualprune.coreset.card import made_with
 from dualprune.errors import InputError
+from dualprune.method.arrays import Arrays, sources
+from dualprune.method.named import Method, find_method
 from dualprune.run import Run
 from dualprune.run.names import read_names
-from dualprune.score import SCORES, from_runs
-from dualprune.score.scored import Scored
-from dualprune.select import SELECTORS, anchor_confidence
-from dualprune.select.keys import uniform
-from dualprune.select.stratified import hardest
-from dualprune.signatures import Array, inputs, knobs
+from dualprune.run.signals import SIGNALS
+from dualprune.score import SCORES, confidence
+from dualprune.select import Notes, budget
+from dualprune.signatures import RESERVED, Array, check_knobs, inputs, name_of
 
-__all__ = ["score_runs", "select_from"]
+__all__ = ["choose", "choose_from", "needs", "scores_for", "select_ids", "signals_for"]
 
-Knobs = Mapping[str, Any]
-
-_WHY = {"top": "top", "random": "sampled", "beta": "sampled", "stratified": "sampled"}
+Function = Callable[..., Array]
+Path = str | os.PathLike[str]
 
 
-def score_runs(
-    name: str, runs: Sequence[Run], *, epochs: int | None = None, given: Knobs | None = None
-) -> Scored:
-    """Score every sample of one run, or take the mean over several."""
-    fn = _named(SCORES, name, "score")
-    used = _settings(fn, given or {})
-    epochs = _same_epochs(runs, epochs)
-    values = from_runs(fn, *runs, epochs=epochs, knobs=used)
-    return Scored(values, name, used, epochs, [run.fingerprint for run in runs])
-
-
-def select_from(
-    name: str,
-    runs: Sequence[Run],
-    scored: Scored | None,
+def choose(
+    runs: Run | Path | Sequence[Run | Path],
+    method: str | Method = "dual+beta",
     *,
-    k: int,
+    keep: float | str,
     seed: int = 0,
     epochs: int | None = None,
-    features: int | None = None,
-    given: Knobs | None = None,
 ) -> Coreset:
-    """Select `k` samples; every array that goes in uses the same epochs as the scores.
+    """Choose what to keep of the samples that were recorded.
 
-    `features` is the epoch whose features to take, if not the newest of those.
+    Parameters
+    ----------
+    runs
+        A run or its folder; several for a method that averages over recordings.
+    method
+        A name such as ``dual+beta``, ``el2n`` or ``ccs``, or a `Method`, also with functions of
+        your own.
+    keep
+        How much to keep: 0.3, "30%" or a number of samples.
+    epochs
+        Use the first epochs only, unless the method says how many.
+
+    Examples
+    --------
+    >>> coreset = dualprune.choose("tests/runs/digits", "dual+beta", keep=0.3)
+    >>> coreset
+    Coreset(431 of 1,438: dual+beta, seed 0)
+    >>> coreset.columns["why"][coreset.ids[0]], round(coreset.card.values["mu"], 2)
+    ('sampled', 0.32)
     """
-    fn = _named(SELECTORS, name, "selector")
-    if scored is not None:
-        _refuse_other_runs(scored, runs, epochs)
-        epochs = scored.epochs
-    epochs = _same_epochs(runs, epochs)
-    data = _data(fn, runs, scored, epochs, features)
-    used = _settings(fn, given or {})
-    if name == "beta" and scored is None and used["mu"] is None:
-        best = from_runs(SCORES["dual"], *runs, epochs=epochs)
-        lots = uniform(seed, 0, len(best))
-        used["mu"] = anchor_confidence(best, data["confidence"], lots, anchor=used["anchor"])
-    ids = fn(**data, k=k, seed=seed, **used)
-    card = {
-        "method": name if scored is None else f"{scored.score}+{name}",
-        "knobs": {"score": {} if scored is None else scored.knobs, "select": used},
-        "seed": seed,
-        "k": k,
-        "samples": runs[0].samples,
-        "epochs": epochs,
-        "runs": [run.fingerprint for run in runs],
-        "data": runs[0].description.data,
-    }
-    about = read_names(runs[0].path, runs[0].samples) | {"label": runs[0]["labels"]}
-    return _with_reasons(ids, card, data, name, about)
-
-
-def _named(table: Mapping[str, Callable[..., Array]], name: str, kind: str) -> Callable[..., Array]:
-    if name not in table:
-        raise InputError(f"there is no {kind} {name!r}; choose one of {', '.join(table)}")
-    return table[name]
-
-
-def _settings(fn: Callable[..., Array], given: Knobs) -> dict[str, Any]:
-    """All knobs of a function: what was given, else its default."""
-    known = knobs(fn)
-    for name in given:
-        if name not in known:
-            raise InputError(f"{fn.__name__} has no knob {name!r}; it has {', '.join(known)}")
-    return {name: given.get(name, knob.default) for name, knob in known.items()}
-
-
-def _same_epochs(runs: Sequence[Run], epochs: int | None) -> int:
-    if not runs:
+    several = [runs] if isinstance(runs, Run | str | os.PathLike) else runs
+    opened = [run if isinstance(run, Run) else Run(run) for run in several]
+    if not opened:
         raise InputError("give at least one run")
-    counts = {run.first_epochs(epochs) for run in runs}
-    if len(counts) > 1:
-        raise InputError(f"the runs have {sorted(counts)} epochs; say how many to use of each")
-    return counts.pop()
+    k = budget(opened[0].samples, keep=str(keep))
+    if isinstance(method, str):
+        method = find_method(method, 1 - k / opened[0].samples)
+    if len(opened) < method.runs:
+        raise InputError(f"{method.name} averages {method.runs} runs, got {len(opened)}")
+    arrays = Arrays(
+        opened[: method.runs] if method.runs > 1 else opened,
+        epochs=method.epochs or epochs,
+        features=method.features,
+    )
+    return choose_from(arrays, method, k=k, seed=seed)
 
 
-def _refuse_other_runs(scored: Scored, runs: Sequence[Run], epochs: int | None) -> None:
-    if scored.runs != [run.fingerprint for run in runs]:
-        raise InputError(
-            f"the {scored.score} scores were made from other runs, or before more was recorded; "
-            "score again"
-        )
-    if epochs not in (None, scored.epochs):
-        raise InputError(f"the scores are over {scored.epochs} epochs, not {epochs}")
+def choose_from(arrays: Arrays, method: Method, *, k: int, seed: int) -> Coreset:
+    """Choose `k` samples; every array that goes in is over the same epochs."""
+    scores, sure = _scores(arrays, method)
+    knobs, notes = check_knobs(method.select, method.select_knobs), Notes()
+    ids = select_ids(method, _data(arrays, method, scores), knobs, k=k, seed=seed, notes=notes)
+    card = Card(
+        method=method.name,
+        score=None if method.scorer is None else name_of(method.scorer),
+        selector=name_of(method.select),
+        k=k,
+        samples=arrays.samples,
+        seed=seed,
+        epochs=arrays.epochs,
+        ids_sha256=digest(ids),
+        runs=[run.fingerprint for run in arrays.runs],
+        data=arrays.runs[0].description.data,
+        score_knobs=_score_knobs(method),
+        select_knobs=knobs,
+        reads=dict(method.reads),
+        values=notes.values,
+        reasons={reason: len(those) for reason, those in notes.reasons.items()},
+        **made_with(),
+    )
+    columns = {"label": arrays["labels"], "score": scores, "confidence": sure}
+    names = read_names(arrays.runs[0].path, arrays.samples)
+    known = {name: values for name, values in columns.items() if values is not None}
+    return Coreset(ids, card, {**names, **known, "why": _why(notes, ids, arrays.samples)})
 
 
-def _data(
-    fn: Callable[..., Array],
-    runs: Sequence[Run],
-    scored: Scored | None,
-    epochs: int,
-    features: int | None,
-) -> dict[str, Any]:
-    """Find each array that a selector reads by its name: the scores, labels, or another score."""
-    data: dict[str, Any] = {}
-    for name, required in inputs(fn).items():
+def scores_for(method: Method) -> list[tuple[Function, Mapping[str, Any]]]:
+    """Give the scores that a method reads, its own first."""
+    own = [] if method.scorer is None else [(method.scorer, method.score_knobs)]
+    names = [method.reads.get(name, name) for name in inputs(method.select)]
+    return [*own, *((SCORES[name], {}) for name in names if name in SCORES)]
+
+
+def _score_knobs(method: Method) -> dict[str, Any]:
+    return {} if method.scorer is None else check_knobs(method.scorer, method.score_knobs)
+
+
+def _scores(arrays: Arrays, method: Method) -> tuple[Array | None, Array | None]:
+    """Give the scores and the confidence, read together with what else the selector needs."""
+    others = [score for score in scores_for(method) if arrays.has_inputs(score[0])]
+    sure = [(confidence, {})] if arrays.has("confidence") else []
+    arrays.scores([*others, *sure])
+    scores = None if method.scorer is None else arrays.score(method.scorer, method.score_knobs)
+    return scores, arrays["confidence"] if sure else None
+
+
+def _data(arrays: Arrays, method: Method, scores: Array | None) -> dict[str, Array | None]:
+    """Find what a selector reads: the scores, and every other array by its name."""
+    data = {}
+    for name, required in inputs(method.select).items():
+        source = method.reads.get(name, name)
         if name == "scores":
-            data[name] = None if scored is None else scored.values
-            if required and scored is None:
-                raise InputError(f"{fn.__name__} needs a score; choose one of {', '.join(SCORES)}")
-        elif name == "labels":
-            data[name] = runs[0]["labels"]
-        elif name == "features":
-            data[name] = _features(runs, features or epochs)
-        elif required or all(runs[0].has(each) for each in inputs(SCORES[name])):
-            data[name] = from_runs(SCORES[name], *runs, epochs=epochs)
+            data[name] = scores
+        else:
+            data[name] = arrays[source] if required or arrays.has(source) else None
     return data
 
 
-def _features(runs: Sequence[Run], epochs: int) -> Array:
-    if len(runs) > 1:
-        raise InputError("features of several runs cannot be compared; give one run")
-    return runs[0].features(epochs)
+def select_ids(
+    method: Method, data: Mapping[str, Array | None], knobs: Mapping[str, Any], **reserved: Any
+) -> Array:
+    """Give the ids that a selector keeps, and refuse those that are not `k` different samples."""
+    taken = {name: reserved[name] for name in RESERVED if name in signature(method.select).parameters}
+    ids = np.unique(np.asarray(method.select(**data, **knobs, **taken)))
+    k, samples = reserved["k"], len(next(values for values in data.values() if values is not None))
+    if len(ids) != k or ids.dtype.kind not in "iu" or not 0 <= ids[0] <= ids[-1] < samples:
+        raise InputError(
+            f"{name_of(method.select)} must give {k} different ids from 0 to {samples - 1}, got "
+            f"{len(ids)} of type {ids.dtype}, from {ids.min(initial=0)} to {ids.max(initial=0)}"
+        )
+    return ids.astype(np.int64)
 
 
-def _with_reasons(
-    ids: Array,
-    card: dict[str, Any],
-    data: Mapping[str, Any],
-    name: str,
-    about: Mapping[str, Array],
-) -> Coreset:
-    """Say of every sample why it was kept or not, where there is more to say than its lot."""
-    scores, used = data.get("scores"), card["knobs"]["select"]
-    why = np.full(card["samples"], "", "<U8")
-    why[ids] = _WHY.get(name, "chosen")
-    if name in ("stratified", "d2"):
-        lots = uniform(card["seed"], 0, card["samples"])
-        why[hardest(data.get("aum"), used["cut_off"], lots)] = "cut_off"
-    if scores is not None:
-        if name == "beta":
-            why[ids[scores[ids] == 0]] = "filled"
-        why[np.isnan(scores)] = "unscored"
-    counts = {reason: int((why == reason).sum()) for reason in ("filled", "cut_off", "unscored")}
-    columns = {**about, "score": scores, "confidence": data.get("confidence")}
-    return Coreset(
-        ids,
-        {**card, **counts, "ids_sha256": digest(ids), **_made_with()},
-        {
-            **{column: values for column, values in columns.items() if values is not None},
-            "why": why,
-        },
-    )
+def _why(notes: Notes, ids: Array, samples: int) -> Array:
+    """Say of every sample why it was kept or not, where there is more to say than its score."""
+    words = [notes.kept, *notes.reasons]
+    why: Array = np.full(samples, "", f"<U{max(map(len, words))}")
+    why[ids] = notes.kept
+    for reason, those in notes.reasons.items():
+        why[those] = reason
+    return why
 
 
-def _made_with() -> dict[str, Any]:
-    """Versions and kind of CPU: logarithms may differ in the last bit between kinds."""
-    simd = np.show_config(mode="dicts")["SIMD Extensions"]
-    return {
-        "versions": {
-            "dualprune": version("dualprune"),
-            "numpy": np.__version__,
-            "python": platform.python_version(),
-        },
-        "cpu": {"machine": platform.machine(), "simd": [*simd["baseline"], *simd["found"]]},
-    }
+def needs(methods: Iterable[Method]) -> set[str]:
+    """Give what must be recorded for these methods: signals, `labels`, `features`.
+
+    >>> sorted(needs([find_method("dual+beta", 0.5), find_method("tdds", 0.5)]))
+    ['kl_step', 'labels', 'loss']
+    """
+    names = [n for method in methods for n in _reads(method) if n not in ("scores", "anchors")]
+    return sources(names)
+
+
+def _reads(method: Method) -> Iterator[str]:
+    if method.scorer is not None:
+        yield from inputs(method.scorer)
+    for name, required in inputs(method.select).items():
+        if name != "scores" and (required or name in method.reads or name == "labels"):
+            yield method.reads.get(name, name)
+
+
+def signals_for(methods: Iterable[Method]) -> list[str]:
+    """Give the default signals and what else these methods read.
+
+    >>> signals_for([find_method("tdds", 0.5)])
+    ['loss', 'margin', 'rival', 'entropy', 'error_norm', 'kl_step']
+    """
+    wanted = needs(methods)
+    return [name for name, column in SIGNALS.items() if not column.on_request or name in wanted]

@@ -1,7 +1,7 @@
-"""Methods by name: a score and a selector, and for some the settings published with them."""
+"""Method: a score, a selector and their knobs; by name, or with functions of the user's own."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, dataclass, field, fields, replace
 from functools import cache
 from typing import Any
 
@@ -9,28 +9,111 @@ from dualprune.errors import InputError
 from dualprune.files import read_rows
 from dualprune.score import SCORES
 from dualprune.select import SELECTORS
-from dualprune.signatures import Array, inputs
+from dualprune.signatures import Array, check_knobs, inputs, knobs, name_of
 
-__all__ = ["Method", "at_share", "find_method", "named_methods", "needs"]
+__all__ = ["Method", "at_share", "find_method", "named_methods"]
+
+Function = Callable[..., Array]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Method:
-    """A score, a selector and their knobs; `methods.toml` explains the rest."""
+    """A score, a selector and their knobs.
 
-    score: str | None
-    selector: str
+    Parameters
+    ----------
+    score, selector
+        A name, or a function of your own. Its parameters annotated as arrays are found by their
+        names: `labels`, `features`, a signal such as `loss` (epochs, samples), or another score
+        such as `confidence` (samples,). A score gives one number per sample and is computed for a
+        block of samples at a time, so that it must look at each sample by itself. A selector also
+        takes `k` and `seed`, reads the score as `scores`, and gives the ids to keep. `score` is
+        None where the selector needs none.
+    score_knobs, select_knobs
+        Values of their other parameters, where not the defaults.
+    reads
+        Which array a parameter reads, where that is not the one of its name.
+    epochs
+        How many epochs to use, if not all that are given.
+    features
+        After which epoch features are taken, if not after the last.
+    runs
+        How many recordings the score is averaged over.
+    weighted
+        Train with each batch's loss times the mean of its scores, as TDDS does.
+    name
+        What to call it; the names of score and selector if not given.
+
+    Examples
+    --------
+    >>> def doubt(target_prob: np.ndarray, *, power: float = 1.0) -> np.ndarray:
+    ...     return (1 - target_prob.mean(axis=0)) ** power
+    >>> Method(doubt, "beta", score_knobs={"power": 2.0})
+    Method('doubt+beta', score_knobs={'power': 2.0})
+    """
+
+    score: str | Function | None
+    selector: str | Function = "top"
     score_knobs: Mapping[str, Any] = field(default_factory=dict)
     select_knobs: Mapping[str, Any] = field(default_factory=dict)
+    reads: Mapping[str, str] = field(default_factory=dict)
     epochs: int | None = None
     features: int | None = None
     runs: int = 1
     weighted: bool = False
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        takes, selector = inputs(self.select), name_of(self.select)
+        if self.score is None and takes.get("scores"):
+            raise InputError(f"{selector} needs a score: say dual+{selector}, for example")
+        if self.score is not None and "scores" not in takes:
+            raise InputError(f"{selector} takes no score; say {selector} alone")
+        if unknown := sorted(self.reads.keys() - takes.keys()):
+            raise InputError(f"{selector} reads no {unknown[0]!r}; it reads {', '.join(takes)}")
+        check_knobs(self.select, self.select_knobs)
+        if self.scorer is not None:
+            check_knobs(self.scorer, self.score_knobs)
+        names = [name_of(fn) for fn in (self.scorer, self.select) if fn is not None]
+        object.__setattr__(self, "name", self.name or "+".join(names))
+
+    def __repr__(self) -> str:
+        shown = [each for each in fields(self) if each.name not in ("score", "selector", "name")]
+        values = {each.name: getattr(self, each.name) for each in shown}
+        changed = [f"{f.name}={values[f.name]!r}" for f in shown if values[f.name] != _default(f)]
+        return f"Method({', '.join([repr(self.name), *changed])})"
 
     @property
-    def functions(self) -> list[Callable[..., Array]]:
-        score = [] if self.score is None else [SCORES[self.score]]
-        return [*score, SELECTORS[self.selector]]
+    def scorer(self) -> Function | None:
+        """The score as a function."""
+        return None if self.score is None else _function(self.score, SCORES, "score")
+
+    @property
+    def select(self) -> Function:
+        """The selector as a function."""
+        return _function(self.selector, SELECTORS, "selector")
+
+    def with_defaults(self, values: Mapping[str, Any]) -> "Method":
+        """Take over those of these values that the selector has and this method does not set.
+
+        >>> find_method("dual+beta", 0.5).with_defaults({"c_d": 5.5, "strata": 9}).select_knobs
+        {'c_d': 5.5}
+        """
+        known = knobs(self.select)
+        added = {name: value for name, value in values.items() if name in known}
+        return replace(self, select_knobs=added | dict(self.select_knobs))
+
+
+def _default(of: Any) -> Any:
+    return of.default if of.default is not MISSING else {}
+
+
+def _function(named: str | Function, table: Mapping[str, Function], kind: str) -> Function:
+    if not isinstance(named, str):
+        return named
+    if named not in table:
+        raise InputError(f"there is no {kind} {named!r}; choose one of {', '.join(table)}")
+    return table[named]
 
 
 @cache
@@ -44,58 +127,48 @@ def find_method(name: str, pruned: float) -> Method:
 
     `pruned` is the share pruned, for settings that depend on it.
 
-    >>> find_method("dual+beta", 0.7).selector, find_method("el2n", 0.7).selector
-    ('beta', 'top')
-    >>> find_method("ccs", 0.9).select_knobs
-    {'strata': 50, 'cut_off': 0.3}
+    >>> find_method("el2n", 0.7).selector, find_method("ccs", 0.9).select_knobs
+    ('top', {'strata': 50, 'cut_off': 0.3})
     """
-    row = named_methods().get(name, {"method": name})
-    score, selector = _parts(row["method"])
+    row = {"method": name} | named_methods().get(name, {})
+    score, selector = _parts(row.pop("method"))
     return Method(
         score,
         selector,
-        score_knobs={knob: at_share(value, pruned) for knob, value in row.get("score", {}).items()},
-        select_knobs={
-            knob: at_share(value, pruned) for knob, value in row.get("select", {}).items()
-        },
-        epochs=at_share(row.get("epochs"), pruned),
-        features=row.get("features"),
-        runs=row.get("runs", 1),
-        weighted=row.get("weighted", False),
+        score_knobs=at_share(row.pop("score", {}), pruned),
+        select_knobs=at_share(row.pop("select", {}), pruned),
+        **at_share({key: value for key, value in row.items() if key != "about"}, pruned),
+        name=name,
     )
-
-
-def needs(methods: Sequence[str]) -> set[str]:
-    """Names of the arrays that these methods read.
-
-    >>> sorted(needs(["dual+beta", "random"]))
-    ['confidence', 'labels', 'scores', 'target_prob']
-    """
-    functions = [fn for name in methods for fn in find_method(name, 0.0).functions]
-    return {name for fn in functions for name in inputs(fn)}
 
 
 def _parts(method: str) -> tuple[str | None, str]:
     score, plus, selector = method.partition("+")
     if not plus:
-        alone = score in SELECTORS
-        score, selector = ("", score) if alone else (score, "top")
+        score, selector = ("", score) if score in SELECTORS else (score, "top")
     if selector not in SELECTORS or (score and score not in SCORES):
         raise InputError(
             f"there is no method {method!r}; say a score and a selector (such as dual+beta) of "
             f"{', '.join(SCORES)} and {', '.join(SELECTORS)}, or one of "
             f"{', '.join(named_methods())}"
         )
-    takes = inputs(SELECTORS[selector])
-    if not score and takes.get("scores"):
-        raise InputError(f"{selector} needs a score: say dual+{selector}, for example")
-    if score and "scores" not in takes:
-        raise InputError(f"{selector} takes no score; say {selector} alone")
     return score or None, selector
 
 
-def at_share(value: Any, pruned: float) -> Any:
-    """Look up what holds for this share, or give what holds for all."""
-    if not isinstance(value, dict):
+def at_share(values: Mapping[str, Any], pruned: float) -> dict[str, Any]:
+    """Give what holds for this share pruned: a table from shares holds from each share on.
+
+    >>> at_share({"window": {"0.0": 10, "0.9": 5}, "decay": 0.9}, 0.95)
+    {'window': 5, 'decay': 0.9}
+    """
+    return {name: _at_share(value, pruned) for name, value in values.items()}
+
+
+def _at_share(value: Any, pruned: float) -> Any:
+    if not (isinstance(value, dict) and all(_is_number(key) for key in value)):
         return value
     return value[max((at for at in value if float(at) <= pruned + 1e-9), key=float)]
+
+
+def _is_number(text: str) -> bool:
+    return text.replace(".", "", 1).isdigit()

@@ -9,7 +9,6 @@ from dualprune.score.dyn_unc import dyn_unc
 from dualprune.score.el2n import el2n
 from dualprune.score.entropy import entropy
 from dualprune.score.forgetting import forgetting
-from dualprune.score.from_runs import from_runs
 from dualprune.score.grand import grand
 from dualprune.score.ssp import ssp
 from dualprune.score.tdds import tdds
@@ -26,7 +25,6 @@ __all__ = [
     "el2n",
     "entropy",
     "forgetting",
-    "from_runs",
     "grand",
     "ssp",
     "tdds",

@@ -1,6 +1,7 @@
 """Recipe: how to train, and how to prune after it."""
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any
 
 from dualprune.errors import InputError
 from dualprune.files import read_rows
@@ -14,7 +15,8 @@ class Recipe:
 
     `iterations` replaces `epochs` when training on a coreset. `crop` is the padding of random crops
     as a share of the image. `published` says for what data the setting was published, if it was.
-    The model is judged after every `judge_every` epochs and after the last.
+    The model is evaluated after every `judge_every` epochs and after the last. `select` are knobs
+    for any selector that has them, unless a method sets them.
     """
 
     name: str
@@ -30,11 +32,21 @@ class Recipe:
     weight_decay: float
     crop: float
     flip: bool
-    c_d: float
     lr_end: float = 0.0
     judge_every: int = 1
     iterations: int | None = None
     batch_at: dict[str, int] = field(default_factory=dict)
+    select: dict[str, Any] = field(default_factory=dict)
+
+    def stated(self) -> dict[str, Any]:
+        """Give the fields that training depends on and that differ from their defaults."""
+        plain = {each.name: each.default for each in fields(self)}
+        left_out = ("published", "select", "record", "model", "name")
+        return {
+            name: value
+            for name, value in asdict(self).items()
+            if name not in left_out and value not in (plain[name], {})
+        }
 
     def batch_for(self, kept: float) -> int:
         """Batch size when this share of the data is kept: that of the nearest smaller pruning.

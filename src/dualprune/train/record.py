@@ -19,7 +19,10 @@ from dualprune.train.loop import Tell, fit, silent
 from dualprune.train.place import is_first
 from dualprune.train.setup import Setup
 
-__all__ = ["record", "seconds_recorded"]
+__all__ = ["APART", "record", "seconds_recorded"]
+
+APART = 1000
+"""Between the seeds of recordings that are averaged."""
 
 
 def record(

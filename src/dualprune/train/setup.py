@@ -1,7 +1,7 @@
 """What several trainings on the same data share: tensors on their device, a recipe, a model."""
 
 from copy import deepcopy
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any
 
@@ -18,7 +18,7 @@ from dualprune.train.models import build
 from dualprune.train.place import device
 from dualprune.train.recipe import Recipe, find_recipe
 
-__all__ = ["Setup"]
+__all__ = ["Setup", "model_identity"]
 
 _HELD_OUT = 0.1
 _HELD_OUT_SEED = 0x68656C64  # nobody's own, so that no random coreset is the same draw
@@ -95,23 +95,23 @@ class Setup:
 
     def settings(self, **more: Any) -> dict[str, Any]:
         """All that a training depends on, so that a checkpoint of another one is not taken up."""
-        given = None if isinstance(self.model, str) else _weights(self.model)
         return {
             "data": self.images.fingerprint,
-            "model": self.model_name,
-            "given weights": given,
-            "recipe": asdict(self.recipe),
+            "model": model_identity(self.model),
+            "recipe": self.recipe.stated(),
             **more,
         }
 
 
-def _weights(model: nn.Module) -> str:
-    """SHA-256 of a module's parameters and buffers, with their names."""
+def model_identity(model: str | nn.Module) -> str:
+    """Name of a model, and of a module also the SHA-256 of its parameters and buffers."""
+    if isinstance(model, str):
+        return model
     content = sha256()
     for name, value in model.state_dict().items():
         content.update(f"{name} {tuple(value.shape)} {value.dtype}".encode())
         content.update(value.detach().cpu().contiguous().view(torch.uint8).numpy().data)
-    return content.hexdigest()
+    return f"{type(model).__name__} {content.hexdigest()}"
 
 
 def _held_out(images: Images) -> Array:

@@ -1,20 +1,24 @@
 """check: whether choosing was worth it, or random would have done."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean, stdev
 
 import numpy as np
 
 from dualprune.coreset import Coreset
-from dualprune.files import write_json
-from dualprune.select import random
+from dualprune.experiments.grid import Grid, Row
+from dualprune.experiments.results import read
+from dualprune.experiments.runner import InThisProcess, run
+from dualprune.experiments.setting import Setting
+from dualprune.method import Method
 from dualprune.signatures import Array
-from dualprune.train import Setup, Watch, silent, train
+from dualprune.train import Setup, Watch, silent
 
-__all__ = ["Check", "against_random"]
+__all__ = ["Check", "against_random", "read_check"]
 
 _SEEDS = 3
+_ROWS = ("coreset", "random")
 
 
 @dataclass(frozen=True)
@@ -23,13 +27,12 @@ class Check:
 
     coreset: list[float]
     random: list[float]
-    epochs: int
 
     @property
     def verdict(self) -> str:
         """Which was better, if the seeds allow to say so.
 
-        >>> Check([0.9, 0.91], [0.8, 0.82], epochs=30).verdict
+        >>> Check([0.9, 0.91], [0.8, 0.82]).verdict
         'the coreset was better'
         """
         difference = mean(self.coreset) - mean(self.random)
@@ -37,27 +40,57 @@ class Check:
             return "no difference beyond the spread of the seeds"
         return "the coreset was better" if difference > 0 else "random was better"
 
+    def __str__(self) -> str:
+        means = [f"{name} {mean(found):.1%} ± {stdev(found):.1%}" for name, found in vars(self).items()]
+        return f"{', '.join(means)} ({len(self.coreset)} seeds): {self.verdict}"
+
 
 def against_random(setup: Setup, coreset: Coreset, out: Path, *, watch: Watch = silent) -> Check:
-    """Train briefly on a coreset and on random ones of the same size, judged on held-out images.
+    """Train briefly on a coreset and on random ones of the same size, evaluated on a held-out split.
 
-    The images to judge by are a tenth of the training images, which neither training sees; test
-    images are not looked at.
+    A tenth of the training images are held out, which neither training sees; test images are not
+    looked at.
     """
-    setup = setup.judged_by_validation()
-    epochs = min(setup.recipe.epochs, setup.recipe.record)
-    others = np.setdiff1d(np.arange(len(setup.images)), setup.held_out)
-    ids = np.setdiff1d(coreset.ids, setup.held_out)
+    held_out = setup.judged_by_validation().held_out
+    others = np.setdiff1d(np.arange(len(setup.images)), held_out)
+    ids = np.searchsorted(others, np.setdiff1d(coreset.ids, held_out))
 
-    def accuracy(name: str, ids: Array, seed: int) -> float:
-        title = f"{name}, seed {seed}"
-        folder = out / f"{name}-{seed}"
-        return train(setup, folder, ids=ids, epochs=epochs, seed=seed, tell=watch(title)).accuracy
+    def coreset_ids(labels: Array) -> Array:  # noqa: ARG001 - how many there are is all they say
+        return ids
 
-    result = Check([], [], epochs)
-    for seed in range(_SEEDS):
-        drawn = others[random(setup.images.labels[others], k=len(ids), seed=seed)]
-        result.coreset.append(accuracy("coreset", ids, seed))
-        result.random.append(accuracy("random", drawn, seed))
-    write_json(out / "check.json", {**asdict(result), "verdict": result.verdict})
-    return result
+    recipe = setup.recipe
+    length = {"epochs": min(recipe.epochs, recipe.record)}
+    chosen, by_chance = _ROWS
+    grid = Grid(
+        name="check",
+        scale="",
+        kind="accuracy",
+        title="What was kept and random samples",
+        setting=Setting(
+            name="check",
+            data="images",
+            about=f"{len(others):,} samples",
+            recipe=recipe.name,
+            model=setup.model,
+            record=recipe.record,
+            epochs={"early": recipe.record},
+            seeds=_SEEDS,
+            judged_on="validation",
+            loaded=(setup.images.take(others), setup.images.take(held_out)),
+        ),
+        rows=(
+            Row(chosen, Method(None, coreset_ids), train=length),
+            Row(by_chance, "random", train=length),
+        ),
+        pruned=(1 - len(ids) / len(others),),
+        seeds=_SEEDS,
+        model=setup.model,
+    )
+    run(grid, out, pool=InThisProcess(), watch=watch)
+    return read_check(out)
+
+
+def read_check(out: Path) -> Check:
+    """Read what a check measured."""
+    lines = read(out / "results.jsonl")
+    return Check(*([line.values["accuracy"] for line in lines if line.row == row] for row in _ROWS))

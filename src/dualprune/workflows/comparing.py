@@ -1,131 +1,159 @@
-"""compare: methods x shares kept x seeds on one data set, each trained and judged."""
+"""compare: methods x shares kept x seeds on one data set, each trained and evaluated."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
-from itertools import product
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
 from pathlib import Path
 
-import numpy as np
+from torch import nn
 
-from dualprune.coreset import Coreset, digest
-from dualprune.dynamic import DYNAMIC
-from dualprune.files import write_json
-from dualprune.method.named import find_method
-from dualprune.run import Run
+from dualprune.data import Images, load, validation_split
+from dualprune.experiments.accuracy import cost_table
+from dualprune.experiments.grid import Grid, Row
+from dualprune.experiments.kinds import tabulate
+from dualprune.experiments.present import present
+from dualprune.experiments.results import Line
+from dualprune.experiments.runner import InThisProcess, run, workplace
+from dualprune.experiments.setting import Setting
+from dualprune.experiments.table import Table, as_markdown
+from dualprune.method import Method, signals_for
+from dualprune.run.signals import DEFAULT
 from dualprune.select import budget
-from dualprune.signatures import Array
-from dualprune.train import Result, Setup, Tell, Watch, seconds_recorded, silent, train
-from dualprune.workflows.recording import choose, choose_anew, record_for
+from dualprune.train import Watch, silent
+from dualprune.train.place import device
+from dualprune.train.recipe import find_recipe
+from dualprune.workflows.needs import check_epochs, features_for
 
-__all__ = ["Cell", "compare"]
-
-FULL = "everything"
+__all__ = ["Comparison", "compare", "grid_of", "run_and_present"]
 
 
 @dataclass(frozen=True)
-class Cell:
-    """One training: on which ids, what it reached, and how many seconds choosing them took."""
+class Comparison:
+    """Tables of what was compared, the lines of `results.jsonl` behind them, and the figures."""
 
-    method: str
-    keep: str
-    seed: int
-    ids: Array
-    scores: Array | None
-    result: Result
-    recording: float
+    grid: Grid
+    lines: list[Line]
+    tables: list[Table]
+    figures: list[Path]
 
-    @property
-    def whole(self) -> bool:
-        """Whether this is the training on everything that others are compared with."""
-        return self.method == FULL
+    def __str__(self) -> str:
+        return "\n".join(as_markdown(table) for table in self.tables)
 
 
 def compare(
-    setup: Setup,
-    out: Path,
+    data: str | Path | Images,
     *,
-    methods: Sequence[str],
-    keeps: Sequence[str],
-    seeds: int,
+    out: str | os.PathLike[str],
+    methods: Sequence[str | Method] = ("dual+beta", "random"),
+    keep: Sequence[float | str] = (0.5, 0.3, 0.1),
+    seeds: int = 3,
+    model: str | nn.Module = "auto",
+    recipe: str = "auto",
+    download: bool = False,
     watch: Watch = silent,
-) -> list[Cell]:
-    """Train on everything and on what each method keeps; one recording per seed serves them all.
+) -> Comparison:
+    """Train on all the data and on what each method keeps; one recording per seed serves them all.
 
-    Each training has its own folder, so a comparison that was interrupted goes on where it was. All
-    results are also in `results.json`.
+    Where there are no test images, a tenth of every class is held out from the start. If it is
+    interrupted, call it again: it resumes.
+
+    Parameters
+    ----------
+    data
+        A folder with one sub-folder per class, an ``.npz`` with `x` and `y`, a named set, or
+        images that were loaded.
+    methods
+        Names such as ``el2n`` or ``ccs``, or a `Method`, also with functions of your own.
+    keep
+        How much to keep, each 0.3, "30%" or a number of samples.
+    seeds
+        How often to repeat everything.
+    model, recipe
+        What to train and how; `auto` chooses by the data and the machine.
     """
-    budgets = {keep: budget(len(setup.images), keep=keep) for keep in keeps}
-    cells = [
-        cell
-        for seed in range(seeds)
-        for cell in _cells(setup, out / f"seed-{seed}", methods, budgets, seed, watch)
-    ]
-    write_json(out / "results.json", {"cells": [_row(cell) for cell in cells]})
-    return cells
-
-
-def _cells(
-    setup: Setup,
-    home: Path,
-    methods: Sequence[str],
-    budgets: dict[str, int],
-    seed: int,
-    watch: Watch,
-) -> Iterator[Cell]:
-    recipe, samples = setup.recipe, len(setup.images)
-
-    def told(title: str) -> Tell:
-        return watch(f"seed {seed}: {title}")
-
-    static = [name for name in methods if name not in DYNAMIC]
-    pruned = [1 - k / samples for k in budgets.values()]
-    runs = record_for(
-        setup, home, static, pruned=pruned, epochs=recipe.record, seed=seed, watch=told
+    out = Path(out)
+    images, test = (
+        (data, None) if isinstance(data, Images) else load(data, download=download, out=out)
     )
-    result = train(setup, home / FULL, seed=seed, tell=told(FULL))
-    yield Cell(FULL, "1.0", seed, np.arange(samples), None, result, 0.0)
-    for method, (keep, k) in product(methods, budgets.items()):
-        folder, tell = home / f"{method}-{keep}", told(f"{method}, {keep} kept")
-        if method in DYNAMIC:
-            share = k / samples
-            chooser = choose_anew(method, keep=share, seed=seed, given=_knobs(method, share))
-            result = train(setup, folder, seed=seed, dynamic=chooser, tell=tell)
-            yield Cell(method, keep, seed, np.arange(samples), None, result, 0.0)
-        else:
-            coreset = choose(method, runs, k=k, seed=seed, c_d=recipe.c_d, epochs=recipe.record)
-            scores, weights = coreset.columns.get("score"), _weights(method, coreset)
-            result = train(setup, folder, ids=coreset.ids, seed=seed, weights=weights, tell=tell)
-            cost = _seconds(method, runs[: len(coreset.card["runs"])])
-            yield Cell(method, keep, seed, coreset.ids, scores, result, cost)
+    judged_on = "test"
+    if test is None:  # held out from the start, so that all methods choose as many of the same
+        images, test = validation_split(images, 0.1, seed=0)
+        judged_on = "validation"
+    name = "images" if isinstance(data, Images) else str(data)
+    budgets = [budget(len(images), keep=str(amount)) for amount in keep]
+    how = find_recipe(recipe, name, gpu=device().type == "cuda")
+    setting = Setting(
+        name="compare",
+        data=name,
+        about=f"{len(images):,} samples of {Path(name).name}, {how.epochs} epochs",
+        recipe=how.name,
+        model=how.model if model == "auto" else model,
+        record=how.record,
+        epochs={"early": how.record},
+        seeds=seeds,
+        judged_on=judged_on,
+        loaded=(images, test),
+    )
+    grid = grid_of(setting, methods, [1 - k / len(images) for k in budgets])
+    return run_and_present(grid, out, watch)
 
 
-def _seconds(method: str, runs: list[Run]) -> float:
-    """Time of the recordings that a method was chosen from."""
-    return 0.0 if method == "random" else sum(seconds_recorded(run.path) for run in runs)
+def grid_of(
+    setting: Setting,
+    methods: Sequence[str | Method],
+    pruned: Sequence[float],
+    *,
+    title: str = "Methods compared",
+) -> Grid:
+    """Give a grid of these methods, with a setting that records what they need."""
+    rows = tuple(_row(method, pruned) for method in dict.fromkeys(methods))
+    static = [
+        row.method_at(setting, share) for row in rows if not row.is_dynamic for share in pruned
+    ]
+    check_epochs(static, setting.record)
+    also = [name for name in signals_for(static) if name not in DEFAULT]
+    setting = replace(setting, features=features_for(static, setting.record), also=also)
+    return Grid(
+        name=setting.name,
+        scale="",
+        kind="accuracy",
+        title=title,
+        setting=setting,
+        rows=rows,
+        pruned=tuple(pruned),
+        seeds=setting.seeds,
+        model=setting.model,
+        whole=True,
+    )
 
 
-def _weights(name: str, coreset: Coreset) -> Array | None:
-    """Give the scores scaled to 0 to 1 if the method weighs by them, as TDDS does."""
-    if not find_method(name, 1 - len(coreset) / coreset.card["samples"]).weighted:
-        return None
-    scores = coreset.columns["score"]
-    low, high = np.nanmin(scores), np.nanmax(scores)
-    scaled: Array = np.nan_to_num((scores - low) / (high - low))
-    return scaled
+def _row(method: str | Method, pruned: Sequence[float]) -> Row:
+    """InfoBatch skips of its easy samples what is pruned, up to nine tenths; IES has no share."""
+    name = method if isinstance(method, str) else method.name
+    skipped = {str(share): min(round(share, 12), 0.9) for share in pruned}
+    return Row(name, method, dynamic={"prune": skipped} if method == "infobatch" else {})
 
 
-def _knobs(method: str, share: float) -> dict[str, float]:
-    """InfoBatch skips of its easy samples what is not kept, up to nine tenths; IES cannot."""
-    return {"prune": min(round(1 - share, 12), 0.9)} if method == "infobatch" else {}
+def run_and_present(grid: Grid, out: Path, watch: Watch) -> Comparison:
+    """Train what is missing, see how much methods agree, and write tables and figures."""
+    lines = run(grid, out, pool=InThisProcess(), watch=watch)
+    agreement = _agreement(grid)
+    agreed = run(agreement, out, pool=InThisProcess())
+    figures = present(grid, lines, out, workplace(out))
+    tables = [tabulate(grid, lines), cost_table(grid, lines), tabulate(agreement, agreed)]
+    return Comparison(grid, lines, [table for table in tables if table and table.rows], figures)
 
 
-def _row(cell: Cell) -> dict[str, object]:
-    return {
-        "method": cell.method,
-        "keep": cell.keep,
-        "seed": cell.seed,
-        "ids_sha256": digest(cell.ids),
-        "recording_seconds": cell.recording,
-        "whole": cell.whole,
-        **asdict(cell.result),
-    }
+def _agreement(grid: Grid) -> Grid:
+    """Give the grid that compares what the static methods keep and how their seeds rank."""
+    static = tuple(row for row in grid.rows if not row.is_dynamic)
+    return replace(
+        grid,
+        name=f"{grid.name}, agreement",
+        kind="agreement",
+        title="How much they agree",
+        rows=static,
+        whole=False,
+        pairs=tuple(combinations([row.name for row in static], 2)),
+    )

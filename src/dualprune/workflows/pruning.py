@@ -4,25 +4,24 @@ import os
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
-import numpy as np
 from torch import nn
 
-from dualprune.coreset import Coreset
+from dualprune.coreset import Coreset, Training
 from dualprune.data import Images, load, write_tree
 from dualprune.errors import InputError
-from dualprune.report import draw_moons
+from dualprune.method import Arrays, Method, choose_from, find_method, signals_for
+from dualprune.report.facts import Facts, gather, read_together
+from dualprune.report.figures import draw_moons
 from dualprune.report.page import write_report
 from dualprune.run import Run
-from dualprune.score import SCORES, from_runs
 from dualprune.select import budget
-from dualprune.suspects import audit
-from dualprune.train import Setup, Watch, silent
+from dualprune.train import APART, Setup, Watch, record, silent
 from dualprune.workflows.checking import against_random
-from dualprune.workflows.recording import choose, record_for
+from dualprune.workflows.needs import check_epochs, features_for
 
-__all__ = ["described", "prune"]
+__all__ = ["describe", "prune"]
 
 
 def prune(
@@ -32,7 +31,7 @@ def prune(
     out: str | os.PathLike[str],
     model: str | nn.Module = "auto",
     recipe: str = "auto",
-    method: str = "dual+beta",
+    method: str | Method = "dual+beta",
     epochs: int | None = None,
     seed: int = 0,
     materialize: Literal["link", "copy"] | None = None,
@@ -40,9 +39,9 @@ def prune(
     download: bool = False,
     watch: Watch = silent,
 ) -> Coreset:
-    """Record, score, select; writes the run, the coreset and figures into `out`.
+    """Record, score, select; writes the run, the coreset, figures and the page into `out`.
 
-    Called again after it was interrupted, it goes on; what is finished is not done again.
+    If it is interrupted, call it again: it resumes.
 
     Parameters
     ----------
@@ -53,44 +52,42 @@ def prune(
         How much to keep: 0.3, "30%" or a number of samples.
     model, recipe
         What to train and how; `auto` chooses by the data and the machine.
+    method
+        A name such as ``dual+beta`` or ``ccs``, or a `Method`.
     epochs
         How many epochs to record, if not the recipe's number.
     materialize
         Also write the kept images as a folder tree of links or copies.
     check
         Also train briefly on the coreset and on random ones of the same size, and write which was
-        better into ``check/check.json``.
+        better into ``check/results.jsonl``.
     """
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
         raise InputError("prune works in one process; use record under torchrun, then select")
     out = Path(out)
-    name, images, test = _loaded(data, download, out)
+    name, images, test = _load(data, download, out)
     k = budget(len(images), keep=str(keep))
     if materialize:
         _refuse_to_materialize(images, out)
     setup = Setup.of(images, test, name=name, recipe=recipe, model=model)
+    if isinstance(method, str):
+        method = find_method(method, 1 - k / len(images))
+    method = method.with_defaults(setup.recipe.select)
     epochs = setup.recipe.record if epochs is None else epochs
-    asked = {"method": method, "k": k, "epochs": epochs, "seed": seed, "settings": setup.settings()}
-    _refuse_another(out, asked)
-    runs = record_for(
-        setup, out, [method], pruned=[1 - k / len(images)], epochs=epochs, seed=seed, watch=watch
-    )
-    coreset = choose(method, runs, k=k, seed=seed, c_d=setup.recipe.c_d, epochs=epochs)
-    coreset = described(setup, runs[0], coreset, name, asked)
-    if not (out / "card.json").exists():
-        coreset.save(out)
-    if materialize and not (out / "images").exists():
-        write_tree(images.take(coreset.ids), out / "images", materialize)
-    if find_spec("matplotlib") is not None:
-        _draw(runs[0], coreset, out / "moon.png")
-    if find_spec("bokeh") is not None:
-        write_report(out / "report.html", runs[0], coreset=coreset, samples=images)
+    _refuse_another(out, setup, method, k, epochs, seed)
+    runs = _record(setup, out, method, epochs, seed, watch)
+    arrays = Arrays(runs, epochs=method.epochs or epochs, features=method.features)
+    read_together(arrays, method)
+    coreset = choose_from(arrays, method, k=k, seed=seed)
+    facts = gather(runs[0], coreset, arrays)
+    coreset = describe(coreset, facts, setup, name, epochs)
+    _write(out, coreset, replace(facts, coreset=coreset), images, materialize)
     if check:
         against_random(setup, coreset, out / "check", watch=watch)
     return coreset
 
 
-def _loaded(
+def _load(
     data: str | Path | Images, download: bool, out: Path
 ) -> tuple[str, Images, Images | None]:
     if isinstance(data, Images):
@@ -105,33 +102,20 @@ def _refuse_to_materialize(images: Images, out: Path) -> None:
         raise InputError(f"{out / 'images'} is in the way; choose another folder for --out")
 
 
-def described(
-    setup: Setup, run: Run, coreset: Coreset, data: str, asked: dict[str, Any] | None = None
-) -> Coreset:
-    """Give the coreset with a card that also says what was recorded, and what it saves."""
-    recipe, epochs = setup.recipe, coreset.card["epochs"]
-    facts = {
-        **({"asked": asked} if asked else {}),
-        "data_name": Path(data).name,
-        "model": setup.model_name,
-        "recipe": recipe.name,
-        "published": recipe.published == data and setup.model_name == recipe.model,
-        "doubted": audit(run, epochs=epochs).issues,
-        "passes": {  # over all samples
-            "recording": epochs,
-            "full": recipe.passes(run.samples, run.samples),
-            "coreset": recipe.passes(len(coreset), run.samples),
-        },
-    }
-    return replace(coreset, card=coreset.card | facts)
-
-
-def _refuse_another(out: Path, asked: dict[str, Any]) -> None:
+def _refuse_another(
+    out: Path, setup: Setup, method: Method, k: int, epochs: int, seed: int
+) -> None:
     """Refuse a folder that holds a coreset which was asked for in another way."""
     if not (out / "card.json").exists():
         return
-    before = Coreset.load(out).card.get("asked", {})
-    other = [name for name, value in asked.items() if before.get(name) != value]
+    card = Coreset.load(out).card
+    before = (card.method, card.k, card.seed)
+    now = {"method": method.name, "k": k, "seed": seed}
+    other = [name for (name, value), was in zip(now.items(), before, strict=True) if value != was]
+    if card.training is None or card.training.epochs != epochs:
+        other.append("number of epochs")
+    if card.training is None or card.training.settings != setup.settings():
+        other.append("data, model or recipe")
     if other:
         raise InputError(
             f"{out} already holds another coreset, with another {' and '.join(other)}; choose "
@@ -140,13 +124,58 @@ def _refuse_another(out: Path, asked: dict[str, Any]) -> None:
         )
 
 
-def _draw(run: Run, coreset: Coreset, path: Path) -> None:
-    kept = np.zeros(run.samples, bool)
-    kept[coreset.ids] = True
-    score = {"score": coreset.columns["score"]} if "score" in coreset.columns else {}
-    draw_moons(
-        path,
-        from_runs(SCORES["variability"], run, epochs=coreset.card["epochs"]),
-        from_runs(SCORES["confidence"], run, epochs=coreset.card["epochs"]),
-        {**score, f"kept: {len(coreset):,} of {run.samples:,} (red)": kept},
+def _record(
+    setup: Setup, out: Path, method: Method, epochs: int, seed: int, watch: Watch
+) -> list[Run]:
+    """Record what a method needs: one run, or several to average over."""
+    check_epochs([method], epochs)
+    count = method.runs
+    return [
+        record(
+            setup,
+            out / ("run" if number == 0 else f"run-{number + 1}"),
+            epochs=epochs,
+            seed=seed + APART * number,
+            signals=signals_for([method]),
+            features=features_for([method], epochs),
+            tell=watch("recording" if count == 1 else f"recording {number + 1} of {count}"),
+        )
+        for number in range(count)
+    ]
+
+
+def describe(coreset: Coreset, facts: Facts, setup: Setup, data: str, epochs: int) -> Coreset:
+    """Give the coreset with a card that also says what was trained to record, and what it saves."""
+    recipe, samples = setup.recipe, facts.samples
+    training = Training(
+        data=Path(data).name,
+        model=setup.model_name,
+        recipe=recipe.name,
+        published=recipe.published == data and setup.model_name == recipe.model,
+        epochs=epochs,
+        settings=setup.settings(),
+        suspects=int(facts.labels.suspect.sum()),
+        full_passes=recipe.passes(samples, samples),
+        coreset_passes=recipe.passes(len(coreset), samples),
     )
+    return replace(coreset, card=replace(coreset.card, training=training))
+
+
+def _write(
+    out: Path,
+    coreset: Coreset,
+    facts: Facts,
+    images: Images,
+    materialize: Literal["link", "copy"] | None,
+) -> None:
+    """Write the coreset, and what there are libraries for: the figure and the page."""
+    if not (out / "card.json").exists():
+        coreset.save(out)
+    if materialize and not (out / "images").exists():
+        write_tree(images.take(coreset.ids), out / "images", materialize)
+    if find_spec("matplotlib") is not None:
+        score = {"score": facts.score} if coreset.card.score else {}
+        kept = {f"kept: {len(coreset):,} of {facts.samples:,} (red)": coreset.mask}
+        draw_moons(out / "moon.png", facts.variability, facts.confidence, score | kept)
+    if find_spec("bokeh") is not None:
+        write_report(out / "report.html", facts, samples=images)

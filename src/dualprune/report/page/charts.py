@@ -17,7 +17,7 @@ from bokeh.models import ColumnDataSource, Range1d
 from bokeh.plotting import figure
 
 from dualprune.report.page.compared import Compared
-from dualprune.report.page.facts import Facts
+from dualprune.report.facts import Facts
 from dualprune.signatures import Array
 
 __all__ = ["accuracies", "moon", "scores"]

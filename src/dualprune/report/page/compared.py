@@ -1,14 +1,13 @@
-"""What `compare` found, one entry per method and share kept."""
+"""What a comparison measured, one entry per method and share kept."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import mean, stdev
-from typing import Any
+from typing import Any, Protocol
 
 from dualprune.report.page.pack import safe_text
-from dualprune.select import budget
 
-__all__ = ["Compared", "summarise"]
+__all__ = ["Compared", "Result", "summarise"]
 
 _PALETTE = (
     "#c8374e", "#3f7fbf", "#2f9e77", "#b8860b", "#7d5bbe", "#d9713c",
@@ -17,50 +16,58 @@ _PALETTE = (
 _WHOLE = "#80868f"
 
 
+class Result(Protocol):
+    """A line of `results.jsonl`; the training on all the data prunes nothing."""
+
+    @property
+    def row(self) -> str: ...
+    @property
+    def pruned(self) -> float: ...
+    @property
+    def values(self) -> Mapping[str, Any]: ...
+
+
 @dataclass(frozen=True)
 class Compared:
     """Mean and deviation over seeds; `cost` is time with recording as a share of full training."""
 
     method: str
-    keep: str
     share: float
     accuracy: float
     deviation: float
     seeds: int
     training: float
     cost: float
-    judged_on: str
-    whole: bool
     color: str
 
+    @property
+    def whole(self) -> bool:
+        return self.share == 1
 
-def summarise(cells: Sequence[Mapping[str, Any]]) -> list[Compared]:
-    """Bring the rows of `results.json` together."""
-    full = [cell["seconds"] for cell in cells if cell["whole"]]
-    groups: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
-    for cell in cells:
-        groups.setdefault((cell["method"], cell["keep"]), []).append(cell)
-    methods = dict.fromkeys(cell["method"] for cell in cells if not cell["whole"])
+
+def summarise(results: Sequence[Result]) -> list[Compared]:
+    """Bring the lines of trainings together."""
+    trained = [line for line in results if "accuracy" in line.values]
+    full = [line.values["training_seconds"] for line in trained if line.pruned == 0]
+    groups: dict[tuple[str, float], list[Result]] = {}
+    for line in trained:
+        groups.setdefault((line.row, line.pruned), []).append(line)
+    methods = dict.fromkeys(line.row for line in trained if line.pruned > 0)
     colors = {method: _PALETTE[i % len(_PALETTE)] for i, method in enumerate(methods)}
     return [_compared(same, mean(full) if full else None, colors) for same in groups.values()]
 
 
-def _compared(
-    same: list[Mapping[str, Any]], full: float | None, colors: Mapping[str, str]
-) -> Compared:
-    first, accuracies = same[0], [cell["accuracy"] for cell in same]
-    training = mean(cell["seconds"] for cell in same)
-    recording = mean(cell["recording_seconds"] for cell in same)
+def _compared(same: list[Result], full: float | None, colors: Mapping[str, str]) -> Compared:
+    name, accuracies = same[0].row, [line.values["accuracy"] for line in same]
+    training = mean(line.values["training_seconds"] for line in same)
+    recording = mean(line.values.get("recording_seconds", 0.0) for line in same)
     return Compared(
-        method=safe_text(first["method"]),
-        keep=first["keep"],
-        share=budget(first["samples"], keep=first["keep"]) / first["samples"],
+        method=safe_text(name) if name in colors else "all the data",
+        share=1 - same[0].pruned,
         accuracy=mean(accuracies),
         deviation=stdev(accuracies) if len(accuracies) > 1 else 0.0,
         seeds=len(same),
         training=training / full if full else float("nan"),
         cost=(training + recording) / full if full else float("nan"),
-        judged_on=first["judged_on"],
-        whole=first["whole"],
-        color=_WHOLE if first["whole"] else colors[first["method"]],
+        color=colors.get(name, _WHOLE),
     )

@@ -5,11 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from dualprune.report.page.facts import Facts, WhatIf
+from dualprune.report.facts import Facts, WhatIf
 from dualprune.report.page.pack import numbers, safe_text, trajectories
 from dualprune.report.page.pictures import Sheet
 from dualprune.report.page.shown import Shown
-from dualprune.run import Run
 from dualprune.run.names import read_names
 
 __all__ = ["content"]
@@ -18,9 +17,10 @@ _SNIPPET = 300
 
 
 def content(
-    run: Run, facts: Facts, shown: Shown, sheet: Sheet | None, texts: Sequence[str] | None
+    facts: Facts, shown: Shown, sheet: Sheet | None, texts: Sequence[str] | None
 ) -> dict[str, Any]:
     """Give what goes into the page as JSON; samples are positions among those shown."""
+    run = facts.run
     beliefs, epochs = trajectories(run, shown.ids, facts.epochs)
     names = read_names(run.path, run.samples).get("name")
     return {
@@ -44,10 +44,10 @@ def _columns(facts: Facts, shown: Shown) -> dict[str, dict[str, str]]:
         "variability": numbers(facts.variability[ids], "Float32Array"),
         "confidence": numbers(facts.confidence[ids], "Float64Array"),
         "score": numbers(facts.score[ids], "Float32Array"),
-        "label": numbers(labels.given[ids], "Int32Array"),
+        "label": numbers(labels.label[ids], "Int32Array"),
         "predicted": numbers(labels.predicted[ids], "Int32Array"),
         "quality": numbers(labels.quality[ids], "Float32Array"),
-        "doubted": numbers(labels.issue[ids], "Uint8Array"),
+        "suspect": numbers(labels.suspect[ids], "Uint8Array"),
     }
     if facts.kept is not None:
         columns["kept"] = numbers(facts.kept[ids], "Uint8Array")

@@ -23,7 +23,7 @@ const packed = ([red, green, blue]) => (0xff000000 | (blue << 16) | (green << 8)
 
 // Which color each point has, and which are painted last.
 function painting(mode, kept, oneClass) {
-  const marked = { kept, doubted: column.doubted, class: oneClass < 0 ? null : column.label.map((l) => l === oneClass) }[mode];
+  const marked = { kept, suspect: column.suspect, class: oneClass < 0 ? null : column.label.map((l) => l === oneClass) }[mode];
   if (marked) return { colors: Uint32Array.from(marked, (is) => packed(is ? LOUD : QUIET)), marked };
   if (mode === "class") return { colors: Uint32Array.from(column.label, (label) => packed(classColor(label))) };
   const [low, high] = scoreLimits();

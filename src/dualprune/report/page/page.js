@@ -22,7 +22,7 @@ function legend(mode, oneClass) {
     const shown = report.classes.slice(0, 20).flatMap((name, label) => [swatch(classColor(label)), " ", isolated(name)]);
     line.replaceChildren(...shown, report.classes.length > 20 ? ` and ${report.classes.length - 20} more` : "");
   } else {
-    const name = { kept: "kept", doubted: "label looks wrong", class: className(oneClass) }[mode];
+    const name = { kept: "kept", suspect: "suspect label", class: className(oneClass) }[mode];
     line.replaceChildren(swatch(LOUD), " ", isolated(name), swatch(QUIET), ` others`);
   }
 }
@@ -42,7 +42,7 @@ function choose(samples) {
   const tell = (name, of) => (of ? `, ${grouped(samples.filter((i) => of[i]).length)} ${name}` : "");
   const shown = [...samples].sort((a, b) => (picture[b] >= 0) - (picture[a] >= 0)).slice(0, 240);
   const part = shown.length < samples.length ? `; ${shown.length} of them below` : "";
-  found("chosen-told").textContent = `${grouped(samples.length)} chosen${tell("kept", kept)}${tell("with a doubted label", column.doubted)}${part}`;
+  found("chosen-told").textContent = `${grouped(samples.length)} chosen${tell("kept", kept)}${tell("with a suspect label", column.suspect)}${part}`;
   found("chosen-file").href = `data:text/csv,id%0A${samples.map((i) => column.id[i]).join("%0A")}%0A`;
   fill(found("chosen-tiles"), shown);
 }
@@ -78,8 +78,8 @@ function tellShare(share) {
   if (count === report.samples) told.push(`${grouped(kept.reduce((sum, is) => sum + is, 0))} samples`);
   const mean = kept.reduce((sum, is, i) => sum + (is ? column.confidence[i] : 0), 0) / kept.reduce((sum, is) => sum + is, 0);
   told.push(`of mean confidence ${mean.toFixed(2)}`);
-  const doubted = column.doubted.reduce((sum, is) => sum + is, 0);
-  if (doubted) told.push(`with ${percent(kept.reduce((sum, is, i) => sum + is * column.doubted[i], 0) / doubted)} of the labels that look wrong`);
+  const suspects = column.suspect.reduce((sum, is) => sum + is, 0);
+  if (suspects) told.push(`with ${percent(kept.reduce((sum, is, i) => sum + is * column.suspect[i], 0) / suspects)} of the suspect labels`);
   found("share-told").textContent = `${told.join(", ")} (c_D ${report.whatIf.cD}, C ${report.whatIf.concentration}).`;
 }
 

@@ -12,13 +12,12 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup
 
-from dualprune.coreset import Coreset
 from dualprune.data import Images
 from dualprune.errors import InputError, MissingError
 from dualprune.files import write
-from dualprune.report.page.compared import summarise
+from dualprune.report.facts import Facts
+from dualprune.report.page.compared import Result, summarise
 from dualprune.report.page.content import content
-from dualprune.report.page.facts import Facts, gather
 from dualprune.report.page.pack import safe_json
 from dualprune.report.page.pictures import draw_sheet
 from dualprune.report.page.shown import choose_shown
@@ -32,28 +31,24 @@ _SCRIPTS = ("data.js", "moon.js", "samples.js", "page.js")
 
 def write_report(
     path: str | os.PathLike[str],
-    run: Run,
+    facts: Facts,
     *,
-    coreset: Coreset | None = None,
     samples: Images | Sequence[str] | None = None,
-    results: Sequence[Mapping[str, Any]] = (),
+    results: Sequence[Result] = (),
 ) -> Path:
     """Write one HTML file that needs nothing else: no server, no network.
 
     Parameters
     ----------
-    coreset
-        What was chosen from the run, to be shown on it.
     samples
         The images, for thumbnails, or the texts, for snippets; one per sample.
     results
-        The cells of what `compare` wrote into `results.json`.
+        The lines of `results.jsonl`, as `compare` writes them.
     """
     if find_spec("bokeh") is None:
         raise MissingError("the page needs Bokeh: pip install 'dualprune[report]'")
-    _refuse_other_samples(run, samples)
-    facts = gather(run, coreset)
-    write(Path(path), _render(run, facts, coreset, samples, results).encode())
+    _refuse_other_samples(facts.run, samples)
+    write(Path(path), _render(facts, samples, results).encode())
     return Path(path)
 
 
@@ -66,15 +61,13 @@ def _refuse_other_samples(run: Run, samples: Images | Sequence[str] | None) -> N
 
 
 def _render(
-    run: Run,
     facts: Facts,
-    coreset: Coreset | None,
     samples: Images | Sequence[str] | None,
-    results: Sequence[Mapping[str, Any]],
+    results: Sequence[Result],
 ) -> str:
     from dualprune.report.page import charts  # noqa: PLC0415 - loads Bokeh
 
-    shown, names, compared = choose_shown(facts), class_names(run), summarise(results)
+    shown, names, compared = choose_shown(facts), class_names(facts.run), summarise(results)
     sheet = draw_sheet(samples, shown.pictured) if isinstance(samples, Images) else None
     texts = None if isinstance(samples, Images) else samples
     drawn = [charts.moon(facts, "moon"), charts.scores(facts, "scores")]
@@ -87,10 +80,10 @@ def _render(
         style=Markup(_text("page.css")),  # noqa: S704
         sheet=sheet,
         data=safe_json(
-            {**content(run, facts, shown, sheet, texts), "classes": names, "charts": drawn}
+            {**content(facts, shown, sheet, texts), "classes": names, "charts": drawn}
         ),
-        rows=list(rows(run, facts, coreset)),
-        command=repeat(coreset),
+        rows=list(rows(facts)),
+        command=repeat(facts.coreset),
         facts=facts,
         shown=shown,
         classes=per_class(facts, names),

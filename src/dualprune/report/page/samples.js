@@ -80,7 +80,7 @@ function showCard(sample) {
     confidence: column.confidence[sample].toFixed(3),
     deviation: column.variability[sample].toFixed(3),
     [report.scoreName]: column.score[sample].toPrecision(3),
-    "label quality": column.quality[sample].toFixed(3) + (column.doubted[sample] ? ", looks wrong" : ""),
+    "label quality": column.quality[sample].toFixed(3) + (column.suspect[sample] ? ", suspect" : ""),
     ...(column.kept ? { kept: column.kept[sample] ? "yes" : "no" } : {}),
   };
   const table = element("table");

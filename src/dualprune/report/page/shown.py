@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dualprune.report.page.facts import Facts
+from dualprune.report.facts import Facts
 from dualprune.signatures import Array
 
 __all__ = ["POINTS", "Shown", "choose_shown"]
@@ -37,10 +37,10 @@ def choose_shown(facts: Facts) -> Shown:
 
 
 def _lists(facts: Facts, order: Array) -> dict[str, Array]:
-    doubted = facts.labels.order
-    if facts.labels.issue.any():
-        doubted = doubted[facts.labels.issue[doubted]]
-    lists = {"doubted": doubted}
+    worst = facts.labels.order
+    if facts.labels.suspect.any():
+        worst = worst[facts.labels.suspect[worst]]
+    lists = {"suspects": worst}
     if facts.kept is None:
         best = np.argsort(-np.nan_to_num(facts.score, nan=-np.inf), kind="stable")
         return lists | {"best": best}

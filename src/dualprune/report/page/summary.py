@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from dualprune.coreset import Coreset
-from dualprune.report.page.facts import Facts
+from dualprune.coreset import Card, Coreset, Training
+from dualprune.report.facts import Facts
 from dualprune.report.page.pack import safe_text
 from dualprune.run import Run
 from dualprune.score import SCORES
@@ -21,64 +21,59 @@ __all__ = ["ClassShare", "class_names", "per_class", "repeat", "rows"]
 
 @dataclass(frozen=True)
 class ClassShare:
-    """How much of a class was kept, and how many of its labels look wrong."""
+    """How much of a class was kept, and how many of its labels are suspect."""
 
     name: str
     samples: int
     kept: int
-    doubted: int
+    suspects: int
 
     @property
     def share(self) -> float:
         return self.kept / self.samples if self.samples else 1.0  # of nothing, nothing was lost
 
 
-def rows(run: Run, facts: Facts, coreset: Coreset | None) -> Iterator[tuple[str, str]]:
-    """Say everything that has a name and a value, where it is known."""
-    samples = facts.samples
-    yield "Data", _data(run, coreset)
-    card: dict[str, Any] = {} if coreset is None else coreset.card
-    if "model" in card:
-        published = "the published" if card["published"] else "not a published"
-        yield "Model", f"{card['model']} with recipe {card['recipe']}: {published} setting"
+def rows(facts: Facts) -> Iterator[tuple[str, str]]:
+    """Give everything that has a name and a value, where it is known."""
+    run, samples = facts.run, facts.samples
+    card = None if facts.coreset is None else facts.coreset.card
+    training = None if card is None else card.training
+    counts = f"{samples:,} samples of {run.classes:,} classes"
+    yield "Data", counts if training is None else f"{safe_text(training.data)}: {counts}"
+    if training is not None:
+        published = "the published" if training.published else "not a published"
+        yield "Model", f"{training.model} with recipe {training.recipe}: {published} setting"
     elif run.description.notes:
         yield "Notes", safe_text(run.description.notes, 300)
     yield "Recorded", f"{facts.epochs} epochs, in the {_mode(run)} pass"
-    if coreset is not None:
-        kept = len(coreset)
-        yield "Method", str(card.get("asked", card)["method"])
-        yield "Kept", f"{kept:,} of {samples:,} ({kept / samples:.1%})"
-    yield "Labels", _doubted(facts)
-    if "passes" in card:
-        yield "Cost", _cost(card["passes"])
-    if coreset is not None:
-        yield "Seed", str(card["seed"])
-        yield "SHA-256 of the kept ids", str(card["ids_sha256"])
-
-
-def _data(run: Run, coreset: Coreset | None) -> str:
-    name = "" if coreset is None else safe_text(coreset.card.get("data_name", ""))
-    counts = f"{run.samples:,} samples of {run.description.classes:,} classes"
-    return f"{name}: {counts}" if name else counts
+    if card is not None:
+        yield "Method", card.method
+        yield "Kept", f"{card.k:,} of {samples:,} ({card.k / samples:.1%})"
+    yield "Labels", _suspects(facts)
+    if training is not None:
+        yield "Cost", _cost(training)
+    if card is not None:
+        yield "Seed", str(card.seed)
+        yield "SHA-256 of the kept ids", card.ids_sha256
 
 
 def _mode(run: Run) -> str:
     return {"train": "training", "eval": "evaluation"}[run.description.mode]
 
 
-def _doubted(facts: Facts) -> str:
-    count = int(facts.labels.issue.sum())
-    if count == 0:
+def _suspects(facts: Facts) -> str:
+    suspect = facts.labels.suspect
+    if not suspect.any():
         return "no group of labels stands apart as wrong"
-    told = f"{count:,} look wrong ({count / facts.samples:.1%})"
+    count = f"{suspect.sum():,} suspect ({suspect.mean():.1%})"
     if facts.kept is None:
-        return told
-    return f"{told}; {int((facts.labels.issue & ~facts.kept).sum()):,} of these were pruned"
+        return count
+    return f"{count}; {(suspect & ~facts.kept).sum():,} of these were pruned"
 
 
-def _cost(passes: dict[str, float]) -> str:
+def _cost(training: Training) -> str:
     """Compare in passes over all samples, which does not depend on the machine."""
-    full, small, recording = passes["full"], passes["coreset"], passes["recording"]
+    full, small, recording = training.full_passes, training.coreset_passes, training.epochs
     return (
         f"training on what was kept takes {small:.3g} passes over the full set instead of "
         f"{full:.3g} ({small / full:.0%}); with the {recording:.3g} of recording "
@@ -90,31 +85,35 @@ def repeat(coreset: Coreset | None) -> str | None:
     """Give the command that chooses the same samples again."""
     if coreset is None:
         return None
-    card = coreset.card
-    keep = card["k"] if card["k"] > 1 else "01"  # a bare 1 could be a share
-    counted = {"keep": keep, "epochs": card["epochs"], "seed": card["seed"], "out": "again"}
-    if "asked" in card:
-        asked, recipe = card["asked"], card["asked"]["settings"]["recipe"]
-        chosen = {"method": asked["method"], "model": card["model"], "recipe": recipe["name"]}
-        return _command("prune", safe_text(card["data_name"]), **chosen, **counted)
-    return _select_again(card, counted)
+    card, training = coreset.card, coreset.card.training
+    keep = card.k if card.k > 1 else "01"  # a bare 1 could be a share
+    budget = {"keep": keep, "seed": card.seed, "out": "again"}
+    if training is not None:
+        how = {"method": card.method, "model": training.model, "recipe": training.recipe}
+        return _command(
+            "prune", safe_text(training.data), **how, epochs=training.epochs, **budget
+        )
+    if card.selector not in SELECTORS or (card.score or "dual") not in SCORES:
+        return None  # somebody's own function
+    return _select_again(card, budget | {"epochs": card.epochs})
 
 
-def _select_again(card: dict[str, Any], counted: dict[str, Any]) -> str:
+def _select_again(card: Card, budget: dict[str, Any]) -> str:
     """Score first where the score had knobs of its own, which `select` does not take."""
-    score, _, selector = str(card["method"]).rpartition("+")
-    fn, runs, scored = SELECTORS[selector], ["RUN"] * len(card["runs"]), ""
-    if score and (given := _changed(SCORES[score], card["knobs"]["score"])):
-        to = {"epochs": card["epochs"], "out": "again.parquet"}
-        scored, score = _command("score", score, *runs, **given, **to) + " && ", to["out"]
+    fn, runs, score, first = SELECTORS[card.selector], ["RUN"] * len(card.runs), card.score, ""
+    if score and (changed := _changed(SCORES[score], card.score_knobs)):
+        file = {"epochs": card.epochs, "out": "again.parquet"}
+        first = _command("score", score, *runs, **changed, **file) + " && "
+        score = "again.parquet"
     by = {"score": score or "none"} if "scores" in inputs(fn) else {}
-    given = _changed(fn, card["knobs"]["select"])
-    return scored + _command("select", selector, *runs, **by, **given, **counted)
+    reads = {"reads": ",".join(map("=".join, card.reads.items()))} if card.reads else {}
+    changed = _changed(fn, card.select_knobs)
+    return first + _command("select", card.selector, *runs, **by, **reads, **changed, **budget)
 
 
-def _changed(fn: Callable[..., Array], used: dict[str, Any]) -> dict[str, Any]:
+def _changed(fn: Callable[..., Array], values: dict[str, Any]) -> dict[str, Any]:
     defaults = {name: knob.default for name, knob in knobs(fn).items()}
-    return {name: value for name, value in used.items() if value != defaults[name]}
+    return {name: value for name, value in values.items() if value != defaults[name]}
 
 
 def _command(*words: str, **flags: Any) -> str:
@@ -130,7 +129,7 @@ def _command(*words: str, **flags: Any) -> str:
 
 def class_names(run: Run) -> list[str]:
     """Give the classes' names, or their numbers."""
-    names = run.description.class_names or map(str, range(run.description.classes))
+    names = run.description.class_names or map(str, range(run.classes))
     return [safe_text(name) for name in names]
 
 
@@ -139,7 +138,7 @@ def per_class(facts: Facts, names: list[str]) -> list[ClassShare]:
     kept = np.ones(facts.samples, bool) if facts.kept is None else facts.kept
     counted = zip(
         names,
-        *(_count(facts, chosen, len(names)) for chosen in (True, kept, facts.labels.issue)),
+        *(_count(facts, chosen, len(names)) for chosen in (True, kept, facts.labels.suspect)),
         strict=True,
     )
     shares = [ClassShare(name, *map(int, counts)) for name, *counts in counted]
@@ -147,5 +146,5 @@ def per_class(facts: Facts, names: list[str]) -> list[ClassShare]:
 
 
 def _count(facts: Facts, chosen: Array | bool, classes: int) -> Array:
-    seen: Array = facts.labels.given[(facts.labels.given >= 0) & chosen]
+    seen: Array = facts.labels.label[(facts.labels.label >= 0) & chosen]
     return np.bincount(seen, minlength=classes)

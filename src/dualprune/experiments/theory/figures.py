@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dualprune.experiments.theory import (
+from dualprune.experiments.theory.two_points import (
     POINTS,
     Moon,
     learn,

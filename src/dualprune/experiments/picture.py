@@ -1,13 +1,15 @@
-"""Figures of the paper that show what was recorded and chosen, without training on it."""
+"""picture: figures of the paper that show what was recorded and chosen, without training on it."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dualprune.data import CORRUPTIONS
-from dualprune.experiments.cells import Cell
+from dualprune.experiments.grid import Cell, Grid
+from dualprune.experiments.kind import Kind
+from dualprune.experiments.results import Line
 from dualprune.experiments.work import chosen, images_of, run_of
 from dualprune.report.figures import (
     beta_densities,
@@ -18,17 +20,18 @@ from dualprune.report.figures import (
     selection,
     wrong_labels,
 )
+from dualprune.method import Arrays
 from dualprune.run import Run
-from dualprune.score import SCORES, from_runs
-from dualprune.select.beta import anchor_confidence, log_density, parameters
-from dualprune.select.keys import uniform
+from dualprune.score import SCORES
+from dualprune.select.beta import log_weights, parameters
 from dualprune.signatures import Array
+from dualprune.train import Watch
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["PICTURES"]
+__all__ = ["DRAWINGS", "PICTURE"]
 
 _COLUMNS = 10
 Draw = Callable[[Sequence[Cell], Path, Path], list[Path]]
@@ -39,14 +42,10 @@ def _moon_evolution(cells: Sequence[Cell], folder: Path, home: Path) -> list[Pat
     drawn = []
     early, late = (cells[0].setting.epochs[name] for name in ("early", "all"))
     for cell in {cell.row.name: cell for cell in cells}.values():
-        run = run_of(cell.recordings[0], home)
-        places = [_place(run, epochs) for epochs in (early, late)]
-        method = cell.row.found(cell.setting, cell.pruned)
-        score = SCORES[str(method.score)]
-        scores = [
-            from_runs(score, run, epochs=epochs, knobs=method.score_knobs)
-            for epochs in (early, late)
-        ]
+        run, method = run_of(cell.recordings[0], home), cell.method
+        arrays = [Arrays([run], epochs=epochs) for epochs in (early, late)]
+        places = [(each["variability"], each["confidence"]) for each in arrays]
+        scores = [each.score(SCORES[str(method.score)], method.score_knobs) for each in arrays]
         panels = figure(16, 4)
         moon_evolution(_side_by_side(panels, 4), places, scores, (early, late))
         drawn.append(save(panels, folder / f"moon-{_file(cell.row.name)}")[0])
@@ -71,17 +70,14 @@ def _selections(cells: Sequence[Cell], folder: Path, home: Path) -> list[Path]:
     """Draw selection weights, kept and pruned for each row that samples by a Beta density."""
     drawn = []
     for cell in cells:
-        if cell.row.found(cell.setting, cell.pruned).selector != "beta":
+        if cell.method.selector != "beta":
             continue
         coreset = chosen(cell, home)
-        score, confidence = coreset.columns["score"], coreset.columns["confidence"]
-        variability, _ = _place(_run(cells, home), coreset.card["epochs"])
-        given = coreset.card["knobs"]["select"]
-        lots = uniform(cell.seed, 0, len(score))
-        mu = given["mu"] or anchor_confidence(score, confidence, lots, anchor=given["anchor"])
-        knobs = {name: given[name] for name in ("c_d", "concentration")}
-        a, b = parameters(mu, cell.pruned, **knobs)
-        log_weight = np.log(np.maximum(score, np.finfo(float).tiny)) + log_density(confidence, a, b)
+        card, confidence = coreset.card, coreset.columns["confidence"]
+        variability, _ = _place(_run(cells, home), card.epochs)
+        knobs = {name: card.select_knobs[name] for name in ("c_d", "concentration")}
+        a, b = parameters(card.values["mu"], cell.pruned, **knobs)
+        log_weight = log_weights(coreset.columns["score"], confidence, a, b)
         weight = np.exp(log_weight - log_weight.max())
         panels = figure(13, 4)
         axes = _side_by_side(panels, 3)
@@ -154,9 +150,8 @@ def _run(cells: Sequence[Cell], home: Path) -> Run:
 
 
 def _place(run: Run, epochs: int) -> tuple[Array, Array]:
-    variability, confidence = (
-        from_runs(SCORES[name], run, epochs=epochs) for name in ("variability", "confidence")
-    )
+    arrays = Arrays([run], epochs=epochs)
+    variability, confidence = arrays.scores([(SCORES["variability"], {}), (SCORES["confidence"], {})])
     return variability, confidence
 
 
@@ -168,7 +163,16 @@ def _file(name: str) -> str:
     return "".join(letter if letter.isalnum() else "-" for letter in name.lower())
 
 
-PICTURES: dict[str, Draw] = {
+def _measure(cell: Cell, home: Path, watch: Watch) -> dict[str, Any]:  # noqa: ARG001
+    coreset = chosen(cell, home)
+    return {"kept": len(coreset), "ids_sha256": coreset.card.ids_sha256}
+
+
+def _draw(grid: Grid, lines: Sequence[Line], folder: Path, home: Path) -> list[Path]:  # noqa: ARG001
+    return DRAWINGS[str(grid.draw)](list(grid.cells()), folder, home)
+
+
+DRAWINGS: dict[str, Draw] = {
     "moon-evolution": _moon_evolution,
     "coresets": _coresets,
     "densities": _densities,
@@ -176,3 +180,5 @@ PICTURES: dict[str, Draw] = {
     "kept-and-pruned": _kept_and_pruned,
     "corruptions": _corruptions,
 }
+
+PICTURE = Kind("", _measure, lambda grid, lines: {}, _draw, one_seed=True, looks_back=True)  # noqa: ARG005

@@ -1,0 +1,243 @@
+"""Grid: rows x shares pruned x seeds, and the cells and recordings that it consists of."""
+
+from collections.abc import Iterator
+from dataclasses import MISSING, asdict, dataclass, field, fields, replace
+from functools import cached_property
+from typing import Any
+
+from dualprune.dynamic import DYNAMIC
+from dualprune.experiments.setting import Setting
+from dualprune.files import seal
+from dualprune.method import Method, find_method, needs
+from dualprune.method.named import at_share
+from dualprune.signatures import knobs, name_of
+
+__all__ = ["WHOLE", "Cell", "Grid", "Key", "Recording", "Row", "recordings"]
+
+Key = tuple[str, str, str, float, int]
+
+
+@dataclass(frozen=True)
+class Row:
+    """A line of a table.
+
+    A value in `score`, `select`, `dynamic` or `train` that depends on the share pruned is a table
+    from that share, as in `methods.toml`; in between, the nearest smaller one counts.
+
+    Parameters
+    ----------
+    method
+        A name as `compare` takes it, static or dynamic, or a method.
+    epochs
+        From which epochs: a name from the setting, or a number.
+    score, select, dynamic
+        Knobs that differ from the method's own.
+    runs
+        How many recordings are averaged, if not as many as the method says.
+    recorded
+        The model whose training is recorded, if not the one that is trained.
+    train
+        Fields of the recipe that differ, such as `lr`; `iterations` replaces `epochs`.
+    """
+
+    name: str
+    method: str | Method
+    epochs: str | int = "early"
+    score: dict[str, Any] = field(default_factory=dict)
+    select: dict[str, Any] = field(default_factory=dict)
+    dynamic: dict[str, Any] = field(default_factory=dict)
+    runs: int | None = None
+    recorded: str | None = None
+    train: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def is_dynamic(self) -> bool:
+        return self.method in DYNAMIC
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it is the training on all the data that others are compared with."""
+        return self == WHOLE
+
+    def at(self, pruned: float) -> "Row":
+        """Give the row with what holds for this share pruned.
+
+        >>> row = Row("IES", "ies", dynamic={"threshold": {"0.0": 1e-3, "0.7": 1e-2}})
+        >>> row.at(0.5).dynamic, row.at(0.9).dynamic
+        ({'threshold': 0.001}, {'threshold': 0.01})
+        """
+        names = ("score", "select", "dynamic", "train")
+        return replace(self, **{name: at_share(getattr(self, name), pruned) for name in names})
+
+    def method_at(self, setting: Setting, pruned: float) -> Method:
+        """Give the method with this row's knobs, and its epochs in this setting."""
+        method, own = self.method, self.at(pruned)
+        if isinstance(method, str):
+            method = find_method(method, pruned)
+        score = dict(method.score_knobs)
+        if setting.window and method.scorer and "window" in knobs(method.scorer):
+            score["window"] = setting.window
+        epochs = self.epochs if isinstance(self.epochs, int) else setting.epochs[self.epochs]
+        return replace(
+            method,
+            score_knobs=score | own.score,
+            select_knobs={**method.select_knobs, **own.select},
+            epochs=method.epochs or epochs,
+            runs=self.runs or method.runs,
+        ).with_defaults(setting.trained.select)
+
+
+WHOLE = Row("everything", "")
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A table or figure to run: an experiment at one scale, or what `compare` and `prune` ask for.
+
+    Parameters
+    ----------
+    whole
+        Whether to train on all the data, too.
+    seeds
+        How often everything is repeated.
+    pairs
+        Rows whose coresets are compared with each other.
+    printed, deviations
+        What the paper printed of each row, a number per share pruned.
+    notes
+        What to know of it, in words.
+    """
+
+    name: str
+    scale: str
+    kind: str
+    title: str
+    setting: Setting
+    rows: tuple[Row, ...]
+    pruned: tuple[float, ...]
+    seeds: int
+    model: Any
+    whole: bool = False
+    shift: dict[str, float] = field(default_factory=dict)
+    draw: str | None = None
+    pairs: tuple[tuple[str, str], ...] = ()
+    printed: dict[str, Any] = field(default_factory=dict)
+    deviations: dict[str, Any] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    def cells(self) -> "Iterator[Cell]":
+        """Give every cell, seed by seed, so that what is there early is whole."""
+        for seed in range(self.seeds):
+            if self.whole:
+                yield Cell(self, WHOLE, 0.0, seed)
+            for row in self.rows:
+                for pruned in self.pruned:
+                    yield Cell(self, row.at(pruned), pruned, seed)
+
+
+@dataclass(frozen=True)
+class Recording:
+    """One training that is recorded; several cells, also of other experiments, choose from it."""
+
+    setting: Setting
+    shift: dict[str, float]
+    model: Any
+    seed: int
+    number: int
+
+    @cached_property
+    def digest(self) -> str:
+        model = self.setting.model_identity(self.model)
+        content = [self.setting.recorded(), self.shift, model, self.seed, self.number]
+        return seal({"recorded": content})[:16]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One entry of a table: a row, a share pruned, a seed."""
+
+    grid: Grid
+    row: Row
+    pruned: float
+    seed: int
+
+    @property
+    def key(self) -> Key:
+        return (self.grid.name, self.grid.scale, self.row.name, self.pruned, self.seed)
+
+    @property
+    def setting(self) -> Setting:
+        return self.grid.setting
+
+    @property
+    def shift(self) -> dict[str, float]:
+        return self.grid.shift
+
+    @property
+    def method(self) -> Method:
+        """What chooses, where the row is neither dynamic nor the training on all the data."""
+        return self.row.method_at(self.setting, self.pruned)
+
+    @property
+    def is_recorded_from(self) -> bool:
+        """Whether it chooses from a recording: neither random nor dynamic methods do."""
+        if self.row.is_whole or self.row.is_dynamic:
+            return False
+        return needs([self.method]) != {"labels"}
+
+    @property
+    def settings(self) -> str:
+        """Digest of all that its numbers depend on, beside the code."""
+        row, setting = self.row, self.setting
+        content: dict[str, Any] = {"of": setting.identity(), "shift": self.shift}
+        content |= {"kind": self.grid.kind, "trained": setting.model_identity(self.grid.model)}
+        content |= {"train": row.train, "dynamic": row.dynamic, "pruned": self.pruned}
+        content |= {"recorded": [each.digest for each in self.recordings], "seed": self.seed}
+        if row.is_whole or row.is_dynamic:
+            content["method"] = row.method
+        else:
+            content["method"] = stated(self.method)
+        if self.grid.pairs:
+            content["beside"] = [stated(other) for other in self.grid.rows]
+            content["seeds"] = self.grid.seeds
+        return seal(content)[:16]
+
+    @cached_property
+    def recordings(self) -> list[Recording]:
+        """What must be recorded before: nothing for what needs no model's opinion."""
+        if not (self.row.is_whole or self.is_recorded_from):
+            return []
+        row, setting = self.row, self.setting
+        model = setting.stand_in(row.recorded) if row.recorded else self.grid.model
+        runs = 1 if row.is_whole else self.method.runs
+        return [Recording(setting, self.shift, model, self.seed, n) for n in range(runs)]
+
+
+def stated(thing: Any) -> dict[str, Any]:
+    """Give the fields of a dataclass that differ from their defaults; of functions their names.
+
+    What a later version adds, with a default that changes nothing, does not change this.
+
+    >>> stated(Row("DUAL", "dual", epochs=30))
+    {'name': 'DUAL', 'method': 'dual', 'epochs': 30}
+    """
+    values = {}
+    for each in fields(thing):
+        value, plain = getattr(thing, each.name), each.default
+        if each.default_factory is not MISSING:
+            plain = each.default_factory()
+        if value != plain:
+            values[each.name] = _plain(value)
+    return values
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Method):
+        return stated(value)
+    return name_of(value) if callable(value) else value
+
+
+def recordings(wanted: list[Cell]) -> list[Recording]:
+    """Give each recording that these cells need once."""
+    found = {each.digest: each for cell in wanted for each in cell.recordings}
+    return list(found.values())

@@ -1,0 +1,207 @@
+"""Arrays: what scores and selectors read, found by name and computed once.
+
+A name is an array of the run (`labels`, `features`), a signal or a derived one, else a score over
+the same epochs. This is the only place that knows.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from dualprune.errors import InputError, MissingError
+from dualprune.run import Run
+from dualprune.run.derived import DERIVED
+from dualprune.score import SCORES
+from dualprune.score.observed import mean_observed
+from dualprune.signatures import Array, check_knobs, inputs
+
+__all__ = ["Arrays", "sources"]
+
+Score = Callable[..., Array]
+Wanted = tuple[Score, Mapping[str, Any]]
+
+_OF_THE_RUN = ("labels", "features")
+
+
+class Arrays:
+    """Arrays of one or more runs of the same data, over the same epochs.
+
+    ``arrays["labels"]`` and scores have shape (samples,), signals (epochs, samples), features
+    (samples, width). A score of several runs is the mean of their scores; a sample that one of them
+    could not score has the mean of the others.
+
+    Parameters
+    ----------
+    epochs
+        Use the first so many of each run; all if not given.
+    features
+        After which epoch to take features, if not the newest of those.
+    """
+
+    def __init__(
+        self, runs: Sequence[Run], *, epochs: int | None = None, features: int | None = None
+    ) -> None:
+        if not runs:
+            raise InputError("give at least one run")
+        for other in runs[1:]:
+            _refuse_other_data(runs[0], other)
+        counts = {run.first_epochs(epochs) for run in runs}
+        if len(counts) > 1:
+            raise InputError(f"the runs have {sorted(counts)} epochs; say how many to use of each")
+        self.runs = list(runs)
+        self.samples = runs[0].samples
+        (self.epochs,) = counts
+        self._features = features or self.epochs
+        self._scores: dict[tuple[Score, str], Array] = {}
+
+    def __getitem__(self, name: str) -> Array:
+        if name == "labels":
+            return self.runs[0].labels
+        if name in SCORES and not self.runs[0].has(name):
+            return self.score(SCORES[name])
+        if len(self.runs) > 1:
+            raise InputError(f"{name} of several runs cannot be put together; give one run")
+        if name == "features":
+            return self.runs[0].features(self._features)
+        if not self.runs[0].has(name):
+            raise MissingError(_missing(name, self.runs[0]))
+        return self.runs[0][name][: self.epochs]
+
+    def has(self, name: str) -> bool:
+        """Whether an array of this name can be had."""
+        return all(run.has(source) for run in self.runs for source in sources([name]))
+
+    def has_inputs(self, fn: Score) -> bool:
+        """Whether all that a function must read can be had."""
+        return all(self.has(name) for name, required in inputs(fn).items() if required)
+
+    def score(self, fn: Score, knobs: Mapping[str, Any] | None = None) -> Array:
+        """Score every sample."""
+        (values,) = self.scores([(fn, knobs or {})])
+        return values
+
+    def scores(self, wanted: Iterable[Wanted]) -> list[Array]:
+        """Compute several scores while each run is read once; what is known is not computed again.
+
+        Memory stays small whatever the number of samples: blocks of them are read and scored one
+        after the other, unless a score reads features.
+        """
+        keys = {_key(fn, knobs): (fn, knobs) for fn, knobs in wanted}
+        new = {key: score for key, score in keys.items() if key not in self._scores}
+        by_run = [self._of_run(run, list(new.values())) for run in self.runs if new]
+        for key, values in zip(new, zip(*by_run, strict=True), strict=True):
+            self._scores[key] = values[0] if len(values) == 1 else mean_observed(np.stack(values))
+        return [self._scores[key] for key in keys]
+
+    def remember(self, fn: Score, knobs: Mapping[str, Any], values: Array) -> None:
+        """Take over scores that were computed before."""
+        self._scores[_key(fn, knobs)] = values
+
+    def _of_run(self, run: Run, wanted: list[Wanted]) -> list[Array]:
+        if run.epochs == 0:
+            raise MissingError(f"{run.path} has no complete epoch yet")
+        whole = [number for number, (fn, _) in enumerate(wanted) if "features" in inputs(fn)]
+        parts = [score for number, score in enumerate(wanted) if number not in whole]
+        columns = iter(self._by_block(run, parts))
+        return [
+            self._with_features(run, *score) if number in whole else next(columns)
+            for number, score in enumerate(wanted)
+        ]
+
+    def _with_features(self, run: Run, fn: Score, knobs: Mapping[str, Any]) -> Array:
+        alone = Arrays([run], epochs=self.epochs, features=self._features)
+        data = {name: alone[name] for name, needed in inputs(fn).items() if needed or alone.has(name)}
+        return fn(**data, **knobs)
+
+    def _by_block(self, run: Run, wanted: list[Wanted]) -> list[Array]:
+        """Compute scores of which each sample's depends on its own records alone."""
+        if not wanted:
+            return []
+        read = sorted({name for fn, _ in wanted for name in _signals(fn, run)})
+
+        def score(**block: Array) -> list[Array]:
+            return [_apply(fn, block, knobs) for fn, knobs in wanted]
+
+        columns = [np.empty(run.samples) for _ in wanted]
+        for ids, parts in run.map(score, read, epochs=self.epochs):
+            for column, part in zip(columns, parts, strict=True):
+                column[ids.start : ids.stop] = part
+        return columns
+
+
+def _key(fn: Score, knobs: Mapping[str, Any]) -> tuple[Score, str]:
+    return fn, repr(sorted(check_knobs(fn, knobs).items()))
+
+
+def sources(names: Iterable[str]) -> set[str]:
+    """What arrays of these names are made of: recorded signals, `labels`, `features`.
+
+    >>> sorted(sources(["confidence", "tdds", "labels"]))
+    ['kl_step', 'labels', 'loss']
+    """
+    recorded: set[str] = set()
+    for name in names:
+        if name in DERIVED:
+            recorded |= {"labels" if n == "label" else n for n in DERIVED[name][1]}
+        elif name in SCORES and name not in inputs(SCORES[name]):
+            required = [n for n, needed in inputs(SCORES[name]).items() if needed]
+            recorded |= sources(required)
+        else:
+            recorded.add(name)
+    return recorded
+
+
+def _signals(fn: Score, run: Run) -> set[str]:
+    """What a block must hold for a score; `label` stands for the labels."""
+    names: set[str] = set()
+    for name, needed in inputs(fn).items():
+        if name == "labels":
+            names.add("label")
+        elif run.has(name):
+            names.add(name)
+        elif name in SCORES:
+            names |= _signals(SCORES[name], run)
+        elif needed:
+            raise MissingError(_missing(name, run))
+    return names
+
+
+def _apply(fn: Score, block: Mapping[str, Array], knobs: Mapping[str, Any]) -> Array:
+    data = {}
+    for name, needed in inputs(fn).items():
+        if name in block:
+            data[name] = block[name]
+        elif name == "labels":
+            data[name] = block["label"].max(axis=0)  # -1 where an epoch did not see the sample
+        elif name in SCORES and (needed or _can(SCORES[name], block)):
+            data[name] = _apply(SCORES[name], block, {})
+    return fn(**data, **knobs)
+
+
+def _can(fn: Score, block: Mapping[str, Array]) -> bool:
+    return all(name in block for name, needed in inputs(fn).items() if needed)
+
+
+def _missing(name: str, run: Run) -> str:
+    known = [*run.signals, *filter(run.has, DERIVED)]
+    return (
+        f"there is no {name!r}: {run.path} has labels, {', '.join(known)}, and scores are "
+        f"{', '.join(SCORES)}. Name the parameter after one of these, or record it: "
+        f"signals=[..., {name!r}]."
+    )
+
+
+def _refuse_other_data(one: Run, other: Run) -> None:
+    before, now = one.description, other.description
+    for name in ("samples", "classes", "mode"):
+        if getattr(before, name) != getattr(now, name):
+            raise InputError(
+                f"{one.path} and {other.path} do not go together: {name} is "
+                f"{getattr(before, name)} in one and {getattr(now, name)} in the other"
+            )
+    if before.data and now.data and before.data != now.data:
+        raise InputError(f"{one.path} and {other.path} do not go together: their data differ")
+    labels, others = one.labels, other.labels
+    if ((labels != others) & (labels >= 0) & (others >= 0)).any():
+        raise InputError(f"{one.path} and {other.path} do not go together: their labels differ")

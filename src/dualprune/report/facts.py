@@ -1,0 +1,131 @@
+"""Facts: what is known of every sample; the card, the figures and the page all show these."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dualprune.coreset import Coreset
+from dualprune.errors import InputError
+from dualprune.method import Arrays, scores_for
+from dualprune.method.named import Method
+from dualprune.run import Run
+from dualprune.score import aum, confidence, dual, variability
+from dualprune.select.beta import anchor_confidence, beta, draw_keys
+from dualprune.select.keys import DRAW, uniform, tie_breakers
+from dualprune.signatures import Array, knobs
+from dualprune.suspects import Judgement, judge, usual_rival
+
+__all__ = ["Facts", "WhatIf", "gather", "read_together"]
+
+_BEHIND_ALL = 1e9  # farther than any density can move a key
+
+
+@dataclass(frozen=True)
+class WhatIf:
+    """What Beta sampling of DUAL needs to choose any share of the samples again.
+
+    `keys` are ln(-ln u) - ln s, shape (samples,): with the log density of the confidence taken off,
+    the smallest are kept. Scores of zero come last, at random; what has no score is NaN.
+    """
+
+    keys: Array
+    mu: float
+    c_d: float
+    concentration: float
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Arrays of shape (samples,), by id; `kept` is None where nothing was chosen."""
+
+    run: Run
+    coreset: Coreset | None
+    epochs: int
+    variability: Array
+    confidence: Array
+    score: Array
+    score_name: str
+    labels: Judgement
+    kept: Array | None
+    what_if: WhatIf | None
+
+    @property
+    def samples(self) -> int:
+        return self.run.samples
+
+
+def read_together(arrays: Arrays, method: Method) -> None:
+    """Compute in one reading what a method and the page will ask for."""
+    arrays.scores([*scores_for(method), *_scores(arrays.epochs)])
+
+
+def gather(run: Run, coreset: Coreset | None, arrays: Arrays | None = None) -> Facts:
+    """Compute everything from the epochs that the coreset was chosen from, or from all.
+
+    `arrays` may know some of it already.
+    """
+    epochs = _epochs(run, coreset)
+    if arrays is None or len(arrays.runs) > 1:
+        arrays = Arrays([run], epochs=epochs)
+    arrays.scores(_scores(epochs))
+    hard_and_unsure = _dual(arrays)
+    name, score = "dual", hard_and_unsure
+    if score is None:
+        name, score = "variability", arrays["variability"]
+    if coreset is not None and coreset.card.score is not None:
+        name, score = coreset.card.score, coreset.columns["score"]
+    return Facts(
+        run=run,
+        coreset=coreset,
+        epochs=epochs,
+        variability=arrays["variability"],
+        confidence=arrays["confidence"],
+        score=score,
+        score_name=name,
+        labels=judge(arrays),
+        kept=None if coreset is None else coreset.mask,
+        what_if=_what_if(hard_and_unsure, arrays["confidence"], coreset),
+    )
+
+
+def _scores(epochs: int) -> list[tuple[Any, Mapping[str, Any]]]:
+    known = [(confidence, {}), (variability, {}), (aum, {"keep": "easy"}), (usual_rival, {})]
+    return [*known, (dual, {})] if epochs >= knobs(dual)["window"].default else known
+
+
+def _epochs(run: Run, coreset: Coreset | None) -> int:
+    if coreset is None:
+        return run.epochs
+    if run.fingerprint not in coreset.card.runs:
+        raise InputError(
+            f"the coreset was not chosen from {run.path}, or before more was recorded there; "
+            "give the run that it was chosen from"
+        )
+    return coreset.card.epochs
+
+
+def _dual(arrays: Arrays) -> Array | None:
+    """Give the DUAL score, unless no sample was seen in as many epochs as its window has."""
+    if arrays.epochs < knobs(dual)["window"].default:
+        return None
+    scores = arrays["dual"]
+    return None if np.isnan(scores).all() else scores
+
+
+def _what_if(scores: Array | None, sure: Array, coreset: Coreset | None) -> WhatIf | None:
+    """Take scores and knobs of a coreset that was sampled so, else the defaults."""
+    if scores is None:
+        return None
+    values, seed, mu = {name: knob.default for name, knob in knobs(beta).items()}, 0, None
+    if coreset is not None and (coreset.card.score, coreset.card.selector) == ("dual", "beta"):
+        values, seed, mu = coreset.card.select_knobs, coreset.card.seed, coreset.card.values["mu"]
+        scores = coreset.columns["score"]
+    ties = tie_breakers(seed, len(scores))
+    if mu is None:
+        mu = anchor_confidence(scores, sure, ties, anchor=values["anchor"])
+    keys = draw_keys(scores, uniform(seed, 0, len(scores), stream=DRAW))
+    zero = np.flatnonzero(scores == 0)
+    keys[zero[np.argsort(ties[zero])]] = _BEHIND_ALL * (1 + np.arange(len(zero)))
+    return WhatIf(keys, mu, values["c_d"], values["concentration"])
