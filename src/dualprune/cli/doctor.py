@@ -1,4 +1,4 @@
-"""`dualprune doctor`: what a run holds, in plain words."""
+"""`dualprune doctor`: what a run holds, and whether all of it can be read."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -33,8 +33,10 @@ def _report(run: Path, health: Health) -> Iterator[str]:
         yield f"            {epoch.number} is incomplete ({parts} of {writers} parts) and not used"
     if health.epochs and health.description is not None:
         yield from _contents(health, health.description.samples)
+    if health.features:
+        yield f"features    after epochs {', '.join(map(str, health.features))}"
     if health.leftovers:
-        yield f"leftovers   {len(health.leftovers)} files that readers pass over, the first is "
+        yield f"leftovers   {len(health.leftovers)} files that readers skip, the first is "
         yield f"            {health.leftovers[0]}"
     yield "damage      " + ("none" if not health.damage else f"{len(health.damage)} found")
     yield from (f"            {line}" for line in health.damage)

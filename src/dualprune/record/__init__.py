@@ -2,5 +2,6 @@
 
 from dualprune.record.indexed import Indexed
 from dualprune.record.recorder import Recorder
+from dualprune.record.signals import Outputs
 
-__all__ = ["Indexed", "Recorder"]
+__all__ = ["Indexed", "Outputs", "Recorder"]

@@ -13,7 +13,7 @@ from torch import Tensor
 from dualprune.errors import InputError
 from dualprune.signatures import Array
 
-__all__ = ["as_batch", "as_norms", "check_ids", "check_labels"]
+__all__ = ["as_batch", "as_row", "check_ids", "check_labels"]
 
 _INTEGERS = (
     *(torch.int8, torch.int16, torch.int32, torch.int64),
@@ -40,15 +40,15 @@ def as_batch(
     return logits.float().contiguous(), labels.to(logits.device), ids
 
 
-def as_norms(features: Any, rows: int) -> Tensor:
-    """Length of each row of the features, float32."""
-    if not isinstance(features, Tensor) or features.ndim != 2 or len(features) != rows:
-        shape = tuple(features.shape) if isinstance(features, Tensor) else features
+def as_row(name: str, values: Any, logits: Tensor) -> Tensor:
+    """Copy the values of a signal, float32 and beside the logits, or say what is wrong."""
+    if not isinstance(values, Tensor) or values.shape != logits.shape[:1]:
+        kind = tuple(values.shape) if isinstance(values, Tensor) else type(values).__name__
         raise InputError(
-            f"feature_norm needs features of shape ({rows}, width) in update(logits, labels, ids, "
-            f"features), got {shape}"
+            f"the signal {name} gave {kind}; it must give one number per sample, a tensor of shape "
+            f"({len(logits)},)"
         )
-    return features.float().square().sum(1).sqrt()
+    return values.to(logits.device, torch.float32, copy=True)
 
 
 def _two_dimensional(logits: Tensor, classes: int) -> Tensor:

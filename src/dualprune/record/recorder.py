@@ -12,11 +12,12 @@ import torch
 from torch import Tensor
 
 from dualprune.errors import InputError
-from dualprune.record.batch import as_batch, as_norms, check_ids, check_labels
+from dualprune.record.batch import as_batch, as_row, check_ids, check_labels
 from dualprune.record.processes import processes, start_together
-from dualprune.record.signals import DEFAULT, ON_REQUEST, SIGNALS, Outputs, kl_step
+from dualprune.record.signals import Outputs, Signal, make_signals, name_of
 from dualprune.run import Run
 from dualprune.run.attempts import Attempt, Description
+from dualprune.run.signals import DEFAULT, all_missing, column_of
 from dualprune.run.writer import begin, write_part
 from dualprune.signatures import Array
 
@@ -41,9 +42,11 @@ class Recorder:
     samples, classes
         Size of the dataset given to `Indexed`; number of classes (2 for a one-logit model).
     signals
-        What to record. `kl_step`, which TDDS needs, keeps the previous epoch's probabilities of all
-        samples in memory and works in one process only; `feature_norm`, which GraNd needs, takes
-        the features given to `update`.
+        What to record: names, or functions of your own. `kl_step`, which TDDS needs, keeps the
+        previous epoch's probabilities of all samples in memory and works in one process only;
+        `feature_norm`, which GraNd needs, reads the features passed to `update`. A function takes
+        the `Outputs` of a batch (logits, labels, ids, epoch, features) and returns a tensor
+        (batch,), stored as float32 under the function's name.
     start_epoch
         First epoch to record, counted from 1. On a folder that already holds epochs it must be
         given: it goes on from there and hides what was recorded from there on.
@@ -61,7 +64,7 @@ class Recorder:
         *,
         samples: int,
         classes: int,
-        signals: Sequence[str] = DEFAULT,
+        signals: Sequence[str | Signal] = DEFAULT,
         start_epoch: int | None = None,
         mode: Literal["train", "eval"] = "train",
         class_names: Sequence[str] | None = None,
@@ -70,9 +73,12 @@ class Recorder:
         strict: bool = False,
     ) -> None:
         names = None if class_names is None else tuple(class_names)
-        description = Description(samples, classes, tuple(signals), mode, names, notes, data)
+        recorded = tuple(map(name_of, signals))
+        description = Description(samples, classes, recorded, mode, names, notes, data)
         self._rank, writers = processes()
-        _check_signals(description.signals, writers)
+        self._deferred, self._immediate = make_signals(
+            signals, description.samples, description.classes, writers
+        )
         number = start_together(
             lambda: begin(Path(path), description, start_epoch, writers), self._rank, writers
         )
@@ -81,8 +87,7 @@ class Recorder:
         self._labels = Run(path)["labels"]
         self._strict = strict
         self._process = os.getpid()
-        self._previous: Tensor | None = None
-        self._waiting: list[tuple[Tensor, ...]] = []
+        self._waiting: list[Rows] = []
         self._batches: list[Rows] = []
         self._pending: tuple[dict[str, Array], dict[str, int]] | None = None
         self._closed = False
@@ -94,36 +99,47 @@ class Recorder:
     def update(self, logits: Tensor, labels: Any, ids: Any, features: Tensor | None = None) -> None:
         """Take one batch: logits (batch, classes), labels (batch,) and ids (batch,).
 
-        Only `feature_norm` needs features (batch, width), the input of the last layer. Keeps no
-        autograd graph and does not wait for the device.
+        Only `feature_norm` needs features (batch, width), the input of the last layer; signals of
+        your own may read them too. Keeps no autograd graph and does not wait for the device. If it
+        raises, nothing of the batch was taken, and the same call can be tried again.
         """
         self._refuse_if_done("update")
         logits, labels, ids = as_batch(logits, labels, ids, self._description.classes)
         self._check_values(logits, labels, ids)
-        norms = [as_norms(features, len(logits))] if "feature_norm" in self._signals else []
-        self._waiting.append((logits.clone(), labels.clone(), ids.clone(), *norms))
-        if sum(len(batch[0]) for batch in self._waiting) * logits.shape[1] >= _ENOUGH:
-            self._compute()
+        batch = {"logits": logits.clone(), "label": labels.clone(), "id": ids.clone()}
+        if self._immediate:
+            outputs = self._outputs(batch, features)
+            for name, signal in self._immediate.items():
+                batch[name] = as_row(name, signal(outputs), logits)
+            batch["finite"] = outputs.finite
+        waiting = [*self._waiting, batch]
+        if sum(len(batch["id"]) for batch in waiting) * logits.shape[1] >= _ENOUGH:
+            self._compute(waiting)
+        else:
+            self._waiting = waiting
+
+    def _outputs(self, batch: Rows, features: Tensor | None = None) -> Outputs:
+        logits = batch["logits"]
+        labels = batch["label"].clamp(
+            0, self._description.classes - 1
+        )  # an index out of range would end the device
+        return Outputs(logits, labels, batch["id"].to(logits.device), self.epoch, features)
 
     @torch.inference_mode(mode=False)
     @torch.no_grad()
-    def _compute(self) -> None:
-        """Compute the signals of several batches at once: small ones are all about the calls."""
-        if not self._waiting:
-            return
-        logits, labels, ids, *norms = (torch.cat(each) for each in zip(*self._waiting, strict=True))
+    def _compute(self, waiting: list[Rows]) -> None:
+        """Compute the deferred signals of several batches together: small ones cost mostly calls.
+
+        Nothing has changed until all of them are computed, so that a failure loses no batch.
+        """
+        rows = {name: torch.cat([batch[name] for batch in waiting]) for name in waiting[0]}
+        outputs = self._outputs(rows)
+        del rows["logits"]
+        rows.setdefault("finite", outputs.finite)
+        for name, signal in self._deferred.items():
+            rows[name] = signal(outputs)
+        self._batches.append(rows)
         self._waiting = []
-        finite = logits.isfinite().all(1)
-        known = labels.clamp(0, self._description.classes - 1)  # a bad index would end the device
-        outputs = Outputs(logits, known)
-        rows = {name: fn(outputs) for name, fn in SIGNALS.items() if name in self._signals}
-        if "kl_step" in self._signals:
-            now = outputs.probabilities
-            rows["kl_step"] = self._kl_step(now, ids.to(logits.device), finite)
-        if norms:
-            rows["feature_norm"] = norms[0].to(logits.device)
-            finite &= rows["feature_norm"].isfinite()
-        self._batches.append({"id": ids, "label": labels, "finite": finite, **rows})
 
     def end_epoch(self) -> None:
         """Make this epoch durable: when this returns, a crash cannot lose it.
@@ -185,24 +201,10 @@ class Recorder:
         if self._strict and not logits.isfinite().all():
             self._refuse_non_finite(ids[~logits.isfinite().all(1)].numpy())
 
-    def _kl_step(self, now: Tensor, ids: Tensor, finite: Tensor) -> Tensor:
-        samples, classes = self._description.samples, self._description.classes
-        if self._previous is None:
-            self._previous = torch.full((samples, classes), torch.nan, device=now.device)
-            self._stored_in = torch.zeros(samples, dtype=torch.int32, device=now.device)
-        ids = ids.clamp(0, samples - 1)
-        before = self._previous[ids]
-        new = finite & (self._stored_in[ids] < self.epoch)
-        kept = torch.where(new[:, None], now, before)
-        ordered, rows = ids.sort(stable=True)
-        first = rows[torch.searchsorted(ordered, ordered)]  # of an id that occurs twice
-        self._previous[ordered] = kept[first]
-        self._stored_in[ids] = self.epoch
-        return kl_step(now, before)
-
     def _collect(self) -> tuple[dict[str, Array], dict[str, int]]:
         """Sort this epoch's rows by id, first occurrence of each, and check what was not yet."""
-        self._compute()
+        if self._waiting:
+            self._compute(self._waiting)
         if not self._batches and self._attempt.writers == 1:
             raise InputError(f"end_epoch() without any update() in epoch {self.epoch}")
         columns = _joined(self._batches, self._signals)
@@ -211,14 +213,13 @@ class Recorder:
         rows = len(columns["id"])
         _, first = np.unique(columns["id"], return_index=True)
         columns = {name: values[first] for name, values in columns.items()}
-        columns["label"] = columns["label"].astype(np.int32)
         self._check_same_labels(columns["id"], columns["label"])
         wrong = ~columns.pop("finite")
         missing = columns["id"][wrong]
         if len(missing):
             self._tell_non_finite(missing)
         for name in self._signals:
-            columns[name][wrong] = -1 if name == "rival" else np.nan
+            columns[name][wrong] = column_of(name).missing
         self._batches = []
         return columns, {"duplicates": rows - len(first), "non_finite": len(missing)}
 
@@ -250,25 +251,12 @@ class Recorder:
         )
 
 
-def _check_signals(signals: tuple[str, ...], writers: int) -> None:
-    known = (*SIGNALS, *ON_REQUEST)
-    for name in signals:
-        if name not in known:
-            raise InputError(f"there is no signal {name!r}; known are {', '.join(known)}")
-    if "kl_step" in signals and writers > 1:
-        raise InputError(
-            f"kl_step compares a sample with its previous epoch, which another of the {writers} "
-            "processes may have seen; record it in one process"
-        )
-
-
 def _joined(batches: list[Rows], signals: tuple[str, ...]) -> dict[str, Array]:
-    """One host array per column, in the order of a part."""
+    """One host array per column, in the order of a part, and `finite`."""
+    names = ("id", "label", *signals)
     if not batches:
-        empty = {"id": np.int64, "label": np.int32, "finite": bool, "rival": np.int32}
-        names = ("id", "label", "finite", *signals)
-        return {name: np.empty(0, empty.get(name, np.float32)) for name in names}
+        return {"finite": np.empty(0, bool), **{name: all_missing(name, 0) for name in names}}
     return {
         name: torch.cat([rows[name] for rows in batches]).cpu().numpy()
-        for name in ("id", "label", "finite", *signals)
+        for name in ("finite", *names)
     }

@@ -1,23 +1,71 @@
-"""What is recorded of each sample: one number per signal, from its logits and its label."""
+"""How signals are computed: each is a function of a batch's `Outputs`, one number per sample."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property
+from keyword import iskeyword
+from typing import Any
 
 import torch
 from torch import Tensor
 from torch.nn.functional import softplus
 
-__all__ = ["DEFAULT", "ON_REQUEST", "SIGNALS", "Outputs", "kl_step"]
+from dualprune.errors import InputError
+from dualprune.run.derived import DERIVED
+from dualprune.run.signals import COLUMNS, DEFAULT, ON_REQUEST
+from dualprune.run.signals import SIGNALS as TABLE
+
+__all__ = [
+    "DEFAULT",
+    "ON_REQUEST",
+    "SIGNALS",
+    "KlStep",
+    "Outputs",
+    "Signal",
+    "kl_step",
+    "make_signals",
+    "name_of",
+]
 
 _LARGEST = torch.finfo(torch.float32).max
 
 
 class Outputs:
-    """Float32 logits (batch, classes), int64 labels (batch,), and what signals share of them."""
+    """What a model made of a batch, as signals read it.
 
-    def __init__(self, logits: Tensor, labels: Tensor) -> None:
+    `logits` are float32 (batch, classes); `labels` and `ids` are int64 (batch,), on the device of
+    the logits; `epoch` counts from 1.
+    """
+
+    def __init__(
+        self,
+        logits: Tensor,
+        labels: Tensor,
+        ids: Tensor | None = None,
+        epoch: int = 1,
+        features: Any = None,
+    ) -> None:
         self.logits = logits
         self.labels = labels
+        self.ids = torch.arange(len(logits), device=logits.device) if ids is None else ids
+        self.epoch = epoch
+        self._features = features
+
+    @property
+    def features(self) -> Tensor:
+        """Features (batch, width) that were passed to `update`, or a refusal that asks for them."""
+        features, rows = self._features, len(self.logits)
+        if not isinstance(features, Tensor) or features.ndim != 2 or len(features) != rows:
+            shape = tuple(features.shape) if isinstance(features, Tensor) else features
+            raise InputError(
+                f"a signal needs features of shape ({rows}, width) in update(logits, labels, ids, "
+                f"features), got {shape}"
+            )
+        return features
+
+    @cached_property
+    def finite(self) -> Tensor:
+        """Which samples have finite logits; the others are stored as missing."""
+        return self.logits.isfinite().all(1)
 
     @cached_property
     def is_label(self) -> Tensor:
@@ -97,8 +145,102 @@ def kl_step(now: Tensor, previous: Tensor) -> Tensor:
     return (now * change).abs().sum(1)
 
 
-SIGNALS: dict[str, Callable[[Outputs], Tensor]] = {
-    f.__name__: f for f in (loss, margin, rival, entropy, error_norm)
-}
-DEFAULT = tuple(SIGNALS)
-ON_REQUEST = ("kl_step", "feature_norm")  # they need more than the logits
+class KlStep:
+    """`kl_step` of every sample since the last epoch that saw it; NaN the first time.
+
+    Keeps the probabilities of all samples. They change in the last lines of a call, so that a call
+    which failed, such as for lack of memory, can be repeated.
+    """
+
+    def __init__(self, samples: int, classes: int, writers: int) -> None:
+        if writers > 1:
+            raise InputError(
+                "kl_step compares a sample with its previous epoch, which another of the "
+                f"{writers} processes may have seen; record it in one process"
+            )
+        self._shape = (samples, classes)
+        self._state: tuple[Tensor, Tensor] | None = None
+
+    def __call__(self, outputs: Outputs) -> Tensor:
+        now, ids = outputs.probabilities, outputs.ids.clamp(0, self._shape[0] - 1)
+        if self._state is None:
+            unknown = torch.full(self._shape, torch.nan, device=now.device)
+            never = torch.zeros(len(unknown), dtype=torch.int32, device=now.device)
+            self._state = unknown, never
+        previous, stored_in = self._state
+        before = previous[ids]
+        new = outputs.finite & (stored_in[ids] < outputs.epoch)
+        kept = torch.where(new[:, None], now, before)
+        ordered, rows = ids.sort(stable=True)
+        first = rows[torch.searchsorted(ordered, ordered)]  # of an id that occurs twice
+        step, kept = kl_step(now, before), kept[first]
+        previous[ordered] = kept
+        stored_in[ids] = outputs.epoch
+        return step
+
+
+def feature_norm(outputs: Outputs) -> Tensor:
+    """Length of each sample's features; where it is not finite, the sample is missing.
+
+    >>> logits, labels = torch.zeros(1, 2), torch.tensor([0])
+    >>> feature_norm(Outputs(logits, labels, features=torch.tensor([[3.0, 4.0]]))).item()
+    5.0
+    """
+    norms = outputs.features.float().square().sum(1).sqrt()
+    outputs.finite &= norms.isfinite().to(outputs.logits.device)
+    return norms
+
+
+Signal = Callable[[Outputs], Tensor]
+SIGNALS: dict[str, Signal] = {f.__name__: f for f in (loss, margin, rival, entropy, error_norm)}
+
+_TAKEN = (*COLUMNS, *DERIVED, "labels", "features", "logits", "finite")
+
+
+def name_of(signal: str | Signal) -> str:
+    """Name of a signal; a function of the user's own brings it along."""
+    return signal if isinstance(signal, str) else getattr(signal, "__name__", repr(signal))
+
+
+def make_signals(
+    signals: Sequence[str | Signal], samples: int, classes: int, writers: int
+) -> tuple[dict[str, Signal], dict[str, Signal]]:
+    """Functions of the deferred signals and of the immediate ones, by name.
+
+    A signal of logits and labels is deferred, to be computed for several batches together; `KlStep`
+    with its state comes last. A signal that may read features is immediate, since they are large.
+    """
+    made: dict[str, Signal] = {}
+    for signal in signals:
+        if (name := name_of(signal)) in made:
+            raise InputError(f"the signal {name!r} is there twice; give each once")
+        if not isinstance(signal, str):
+            _check_own(signal)
+            made[name] = signal
+        elif name == "kl_step":
+            made[name] = KlStep(samples, classes, writers)
+        else:
+            made[name] = _find(name)
+    deferred = {name: made.pop(name) for name in (*SIGNALS, "kl_step") if name in made}
+    return deferred, made
+
+
+def _find(name: str) -> Signal:
+    known = {**SIGNALS, "feature_norm": feature_norm}
+    if name not in known:
+        raise InputError(
+            f"there is no signal {name!r}; known are {', '.join(TABLE)}; or pass a function of "
+            "your own that makes a tensor (batch,) of Outputs"
+        )
+    return known[name]
+
+
+def _check_own(signal: Signal) -> None:
+    name = name_of(signal)
+    if not callable(signal) or not name.isidentifier() or iskeyword(name):
+        raise InputError(
+            f"a signal is a known name or a function with a name of its own, got {name}; write it "
+            "as `def my_signal(outputs): ...`"
+        )
+    if name in _TAKEN:
+        raise InputError(f"the name {name!r} is taken; call your signal something else")

@@ -1,4 +1,4 @@
-"""features/EPOCH.parquet: what the last layer saw of every sample after that epoch."""
+"""features/EPOCH.parquet: the last layer's input for every sample after that epoch."""
 
 from pathlib import Path
 
@@ -11,7 +11,13 @@ from dualprune.files import make_folder, write
 from dualprune.run.part import bit_sum
 from dualprune.signatures import Array
 
-__all__ = ["check_features", "epochs_with_features", "read_features", "write_features"]
+__all__ = [
+    "check_features",
+    "epochs_with_features",
+    "features_path",
+    "read_features",
+    "write_features",
+]
 
 
 def write_features(root: Path, epoch: int, features: Array) -> None:
@@ -25,13 +31,12 @@ def write_features(root: Path, epoch: int, features: Array) -> None:
     sink = pa.BufferOutputStream()
     pq.write_table(table, sink, compression="none", use_dictionary=False, write_page_checksum=True)
     make_folder(root / "features")
-    write(_path(root, epoch), memoryview(sink.getvalue()))
+    write(features_path(root, epoch), memoryview(sink.getvalue()))
 
 
 def epochs_with_features(root: Path) -> list[int]:
-    """After which epochs features were written."""
-    found = (root / "features").glob("[0-9]*.parquet")
-    return sorted(int(path.stem) for path in found if path.stem.isdigit())
+    """Epochs after which features were written, ascending."""
+    return sorted(int(path.stem) for path in (root / "features").glob("[0-9]" * 6 + ".parquet"))
 
 
 def read_features(root: Path, epoch: int, samples: int) -> Array:
@@ -41,11 +46,11 @@ def read_features(root: Path, epoch: int, samples: int) -> Array:
             f"{root} has no features of epoch {epoch}; "
             + (f"it has those of {known}" if known else "record with --features")
         )
-    path = _path(root, epoch)
+    path = features_path(root, epoch)
     try:
         table = pq.read_table(path, page_checksum_verification=True)
         flat: Array = table.column("features").combine_chunks().flatten().to_numpy()
-    except (pa.ArrowException, OSError, KeyError) as error:
+    except (pa.ArrowException, OSError, KeyError, AttributeError) as error:
         raise DamagedError(f"{path} is damaged: {error}") from error
     stated = (table.schema.metadata or {}).get(b"sum", b"")
     if table.num_rows != samples or str(bit_sum(flat)).encode() != stated:
@@ -71,5 +76,6 @@ def check_features(features: Array) -> None:
         )
 
 
-def _path(root: Path, epoch: int) -> Path:
+def features_path(root: Path, epoch: int) -> Path:
+    """File of the features after this epoch."""
     return root / "features" / f"{epoch:06d}.parquet"

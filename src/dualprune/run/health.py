@@ -15,8 +15,11 @@ from dualprune.run.attempts import (
     finished,
     refuse_holes,
 )
+from dualprune.run.features import epochs_with_features, features_path, read_features
+from dualprune.run.names import read_names
 from dualprune.run.part import CHUNK
 from dualprune.run.reader import open_parts
+from dualprune.run.signals import all_missing
 from dualprune.signatures import Array
 
 __all__ = ["EpochHealth", "Health", "examine"]
@@ -35,7 +38,7 @@ class EpochHealth:
 
 @dataclass
 class Health:
-    """What was found; `damage` is empty for a sound run."""
+    """What a run holds; `damage` is empty if all of it can be read."""
 
     description: Description | None = None
     attempts: list[Attempt] = field(default_factory=list)
@@ -43,6 +46,7 @@ class Health:
     incomplete: list[Epoch] = field(default_factory=list)
     never_seen: int = 0
     labels_changed: int = 0
+    features: list[int] = field(default_factory=list)
     leftovers: list[Path] = field(default_factory=list)
     damage: list[str] = field(default_factory=list)
 
@@ -60,12 +64,13 @@ def examine(root: Path) -> Health:
         health.damage.append(str(error))
         return health
     _examine_epochs(finished(epochs), health, health.description)
+    _examine_names_and_features(root, health, health.description.samples)
     health.leftovers = _leftovers(root)
     return health
 
 
 def _examine_epochs(done: list[Epoch], health: Health, description: Description) -> None:
-    labels = np.full(description.samples, -1, np.int32)
+    labels = all_missing("label", description.samples)
     for epoch in done:
         try:
             health.epochs.append(_examine_epoch(epoch, description, labels, health))
@@ -94,11 +99,25 @@ def _examine_epoch(
     return EpochHealth(epoch.number, attempt, unique, duplicates + rows - unique, non_finite)
 
 
+def _examine_names_and_features(root: Path, health: Health, samples: int) -> None:
+    try:
+        read_names(root, samples)
+    except DamagedError as error:
+        health.damage.append(str(error))
+    for epoch in epochs_with_features(root):
+        try:
+            read_features(root, epoch, samples)
+            health.features.append(epoch)
+        except DamagedError as error:
+            health.damage.append(str(error))
+
+
 def _leftovers(root: Path) -> list[Path]:
-    """Files that a recording did not finish or did not write; readers pass them over."""
+    """Files that a recording did not finish or did not write; readers skip them."""
     known = {root / "run.json", root / "names.parquet"}
+    known |= {features_path(root, epoch) for epoch in epochs_with_features(root)}
     for attempt in find_attempts(root):
         known.add(attempt.folder / "start.json")
         known.update(path for epoch in attempt.epochs() for path in epoch.parts().values())
-    found = [*root.iterdir(), *(root / "attempts").rglob("*")]
-    return sorted(path for path in found if path.is_file() and path not in known)
+    paths = [*root.iterdir(), *(root / "attempts").rglob("*"), *(root / "features").rglob("*")]
+    return sorted(path for path in paths if path.is_file() and path not in known)

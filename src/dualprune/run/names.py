@@ -30,8 +30,9 @@ def read_names(root: Path, samples: int) -> dict[str, Array]:
         return {}
     try:
         table = pq.read_table(path, page_checksum_verification=True)
-        names = table.column("name").to_pylist() if "name" in table.column_names else []
-        source = table.column("source").to_numpy()
+        source = table.column("source").cast(pa.int64()).to_numpy()
+        named = "name" in table.column_names
+        names = table.column("name").cast(pa.string()).to_pylist() if named else []
     except (pa.ArrowException, OSError, KeyError, ValueError) as error:
         raise DamagedError(f"{path} is damaged: {error}") from error
     stated = (table.schema.metadata or {}).get(b"sha256", b"").decode("ascii", "replace")

@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dualprune.errors import DamagedError
+from dualprune.run.signals import all_missing, column_of
 from dualprune.signatures import Array
 
 __all__ = ["CHUNK", "Part", "bit_sum", "encode"]
@@ -26,12 +27,11 @@ __all__ = ["CHUNK", "Part", "bit_sum", "encode"]
 CHUNK = 2**17
 
 _MAGIC = b"PAR1"
-_TYPES = {"id": "<i8", "label": "<i4", "rival": "<i4"}
 
 
 def encode(columns: Mapping[str, Array], facts: Mapping[str, Any]) -> tuple[memoryview, str]:
     """Serialise columns that are sorted by a unique `id`; also give the hash of the footer."""
-    exact = {name: values.astype(_TYPES.get(name, "<f4")) for name, values in columns.items()}
+    exact = {name: values.astype(column_of(name).dtype) for name, values in columns.items()}
     schema = pa.schema(
         [pa.field(n, pa.from_numpy_dtype(v.dtype), nullable=False) for n, v in exact.items()]
     )
@@ -43,7 +43,7 @@ def encode(columns: Mapping[str, Array], facts: Mapping[str, Any]) -> tuple[memo
         schema,
         compression="none",  # the mantissas of losses do not compress
         use_dictionary=False,
-        column_encoding={name: "DELTA_BINARY_PACKED" for name in exact if name in _TYPES},
+        column_encoding={n: "DELTA_BINARY_PACKED" for n, v in exact.items() if v.dtype.kind == "i"},
         write_statistics=False,
         write_page_checksum=True,
         store_schema=False,
@@ -126,7 +126,7 @@ class Part:
         """Positions inside the chunk that this part holds, and the values of each column there."""
         group = self.groups.get(chunk)
         if group is None:
-            return slice(0, 0), [np.empty(0, np.float32) for _ in names]
+            return slice(0, 0), [all_missing(name, 0) for name in names]
         start = chunk * CHUNK
         if group.dense:
             columns = self._columns(group, names)

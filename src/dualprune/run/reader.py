@@ -5,6 +5,7 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 from typing import TypeVar
@@ -16,16 +17,16 @@ from dualprune.run.attempts import Description, Epoch, find_epochs, finished, re
 from dualprune.run.derived import DERIVED
 from dualprune.run.features import epochs_with_features, read_features
 from dualprune.run.part import CHUNK, Part
+from dualprune.run.signals import all_missing, column_of
 from dualprune.signatures import Array
 
 __all__ = ["Block", "Run"]
 
 Block = tuple[range, dict[str, Array]]
 Result = TypeVar("Result")
-Done = tuple[dict[str, Array], list[tuple[range, Result]]]
+Results = tuple[dict[str, Array], list[tuple[range, Result]]]
 
 _VALUES = 2**20  # of a signal at once: few enough for the caches, enough for numba to be used
-_MISSING = {"label": -1, "rival": -1}  # integers have no NaN
 
 
 class Run:
@@ -34,6 +35,9 @@ class Run:
     ``run["loss"]`` and the other signals have shape (epochs, samples), ``run["labels"]`` has shape
     (samples,). What was not seen is NaN, or -1 among integers. Reading never writes, locks or
     creates anything.
+
+    >>> Run("tests/runs/digits")
+    Run('tests/runs/digits': 1,438 samples of 10 classes, 20 epochs; loss, margin, rival, ...)
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -43,9 +47,24 @@ class Run:
         refuse_holes(epochs)
         self._epochs = [open_parts(epoch, self.description) for epoch in finished(epochs)]
 
+    def __repr__(self) -> str:
+        return (
+            f"Run({str(self.path)!r}: {self.samples:,} samples of {self.classes} classes, "
+            f"{self.epochs} epochs; {', '.join(self.signals)})"
+        )
+
     @property
     def samples(self) -> int:
         return self.description.samples
+
+    @property
+    def classes(self) -> int:
+        return self.description.classes
+
+    @property
+    def signals(self) -> tuple[str, ...]:
+        """Names of the recorded signals."""
+        return self.description.signals
 
     @property
     def epochs(self) -> int:
@@ -60,7 +79,7 @@ class Run:
 
     def __getitem__(self, name: str) -> Array:
         if name == "labels":
-            return self._labels()
+            return self.labels.copy()
         if name == "features":
             return self.features()
         self._recorded([name])
@@ -70,6 +89,21 @@ class Run:
                 whole = np.empty((self.epochs, self.samples), block[name].dtype)
             whole[:, ids.start : ids.stop] = block[name]
         return whole if whole is not None else np.empty((0, self.samples))
+
+    @cached_property
+    def labels(self) -> Array:
+        """Label of every sample, -1 if it was never seen; read once, and read-only."""
+        labels = all_missing("label", self.samples)
+        for parts in self._epochs:
+            for part in parts:
+                for chunk in part.groups:
+                    where, (values,) = part.read(chunk, ["label"])
+                    known = labels[chunk * CHUNK : (chunk + 1) * CHUNK]
+                    known[where] = np.where(known[where] < 0, values, known[where])
+            if labels.min() >= 0:
+                break
+        labels.flags.writeable = False
+        return labels
 
     def features(self, epochs: int | None = None) -> Array:
         """Give what the last layer saw after the newest of the first `epochs` that has it."""
@@ -81,8 +115,7 @@ class Run:
         """Whether `name` is in this run: a signal, recorded or derived, labels or features."""
         if name in ("labels", "features"):
             return name == "labels" or bool(epochs_with_features(self.path))
-        needed = DERIVED[name][1] if name in DERIVED else (name,)
-        return all(each in ("label", *self.description.signals) for each in needed)
+        return set(_stored(name)) <= {"label", *self.signals}
 
     def blocks(self, names: Sequence[str], *, epochs: int | None = None) -> Iterator[Block]:
         """Stream ranges of ids with their signals, each of shape (epochs, ids in the range)."""
@@ -93,17 +126,17 @@ class Run:
     ) -> Iterator[tuple[range, Result]]:
         """Stream ranges of ids with what `fn` makes of their signals, on several threads.
 
-        Memory holds a few times `CHUNK` ids, however many samples there are. It is used again: a
-        result that is a view of what `fn` was given is good only until the next one is asked for.
+        Memory holds a few times `CHUNK` ids, however many samples there are. It is reused: a result
+        that is a view of the arrays passed to `fn` is valid only until the next result.
         """
         stored = self._recorded(names)
         chosen = self._epochs[: self.first_epochs(epochs)]
         workers = os.cpu_count() or 1
         width = min(CHUNK, self.samples)
         spare = [_empty(stored, (len(chosen), width)) for _ in range(workers + 1)]
-        pending: deque[Future[Done[Result]]] = deque()
+        pending: deque[Future[Results[Result]]] = deque()
 
-        def work(chunk: int, memory: dict[str, Array]) -> Done[Result]:
+        def work(chunk: int, memory: dict[str, Array]) -> Results[Result]:
             ids, columns = self._read(chosen, chunk, memory)
             parts = _narrow(ids, columns)
             return memory, [(ids, fn(**_derive(names, part))) for ids, part in parts]
@@ -115,8 +148,8 @@ class Run:
                     yield from results
                     spare.append(memory)
                 pending.append(pool.submit(work, chunk, spare.pop()))
-            for done in pending:
-                yield from done.result()[1]
+            for future in pending:
+                yield from future.result()[1]
 
     def first_epochs(self, epochs: int | None) -> int:
         """Check a number of epochs against what is there; None means all."""
@@ -130,43 +163,35 @@ class Run:
         """Columns to read for these signals."""
         for name in names:
             if not self.has(name):
-                known = [*self.description.signals, *filter(self.has, DERIVED)]
+                known = [*self.signals, *filter(self.has, DERIVED)]
                 raise MissingError(
                     f"this run has no {name!r}; it has {', '.join(known)}. "
                     f"Record again with signals=[..., {name!r}]."
                 )
-        needed = [each for name in names for each in DERIVED.get(name, (None, (name,)))[1]]
-        return list(dict.fromkeys(needed))
+        return list(dict.fromkeys(column for name in names for column in _stored(name)))
 
     def _read(self, epochs: list[list[Part]], chunk: int, memory: dict[str, Array]) -> Block:
         ids = range(chunk * CHUNK, min((chunk + 1) * CHUNK, self.samples))
-        columns = {name: column[:, : len(ids)] for name, column in memory.items()}
+        columns = {name: rows[:, : len(ids)] for name, rows in memory.items()}
         for row, parts in enumerate(epochs):
             if not any(part.holds_all(ids) for part in parts):
-                for name, column in columns.items():
-                    column[row] = _MISSING.get(name, np.nan)
+                for name, rows in columns.items():
+                    rows[row] = column_of(name).missing
             for part in reversed(parts):  # the lowest process comes last, so its value stays
                 where, values = part.read(chunk, list(columns))
-                for column, value in zip(columns.values(), values, strict=True):
-                    column[row, where] = value
+                for rows, value in zip(columns.values(), values, strict=True):
+                    rows[row, where] = value
         return ids, columns
 
-    def _labels(self) -> Array:
-        labels = np.full(self.samples, -1, np.int32)
-        for parts in self._epochs:
-            for part in parts:
-                for chunk in part.groups:
-                    where, (values,) = part.read(chunk, ["label"])
-                    known = labels[chunk * CHUNK : (chunk + 1) * CHUNK]
-                    known[where] = np.where(known[where] < 0, values, known[where])
-            if labels.min() >= 0:
-                break
-        return labels
+
+def _stored(name: str) -> tuple[str, ...]:
+    """Columns from which a signal is read or derived."""
+    return DERIVED[name][1] if name in DERIVED else (name,)
 
 
 def _empty(stored: list[str], shape: tuple[int, int]) -> dict[str, Array]:
     """Give memory for the columns of one chunk."""
-    return {name: np.empty(shape, np.int32 if name in _MISSING else np.float32) for name in stored}
+    return {name: np.empty(shape, column_of(name).dtype) for name in stored}
 
 
 def _copies(**block: Array) -> dict[str, Array]:
@@ -174,18 +199,18 @@ def _copies(**block: Array) -> dict[str, Array]:
 
 
 def _narrow(ids: range, columns: dict[str, Array]) -> Iterator[Block]:
-    size = max(column.size for column in columns.values())
+    size = max((rows.size for rows in columns.values()), default=0)
     edges = np.linspace(0, len(ids), max(1, size // _VALUES) + 1, dtype=int)
     for start, stop in pairwise(edges):
-        yield ids[start:stop], {name: each[:, start:stop] for name, each in columns.items()}
+        yield ids[start:stop], {name: rows[:, start:stop] for name, rows in columns.items()}
 
 
 def _derive(names: Sequence[str], columns: dict[str, Array]) -> dict[str, Array]:
-    derived = {}
+    signals = {}
     for name in names:
-        fn, needed = DERIVED.get(name, (None, ()))
-        derived[name] = fn(*(columns[each] for each in needed)) if fn else columns[name]
-    return derived
+        inputs = [columns[column] for column in _stored(name)]
+        signals[name] = DERIVED[name][0](*inputs) if name in DERIVED else inputs[0]
+    return signals
 
 
 def open_parts(epoch: Epoch, description: Description) -> list[Part]:

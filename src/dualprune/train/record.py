@@ -9,10 +9,10 @@ import numpy as np
 from dualprune.errors import InputError
 from dualprune.files import read_json
 from dualprune.record import Recorder
-from dualprune.record.signals import DEFAULT
 from dualprune.run import Run
 from dualprune.run.features import epochs_with_features, write_features
 from dualprune.run.names import write_names
+from dualprune.run.signals import DEFAULT
 from dualprune.train.epoch import Plan
 from dualprune.train.evaluate import features_of
 from dualprune.train.loop import Tell, fit, silent

@@ -1,0 +1,90 @@
+"""What a Run says of itself, and the table of signals behind it."""
+
+import numpy as np
+import pytest
+
+from dualprune.errors import MissingError
+from dualprune.run import part as parts
+from dualprune.run import reader
+from dualprune.run.derived import DERIVED
+from dualprune.run.part import encode
+from dualprune.run.signals import COLUMNS, DEFAULT, ON_REQUEST, SIGNALS, all_missing, column_of
+from tests.run_by_hand import trajectories, write_run
+
+
+@pytest.fixture
+def run(tmp_path):
+    return write_run(tmp_path / "run", trajectories())
+
+
+def test_a_run_says_what_it_holds_in_one_line(run):
+    assert run.signals == ("loss", "margin")
+    assert run.classes == 2
+    expected = f"Run('{run.path}': 40 samples of 2 classes, 12 epochs; loss, margin)"
+    assert repr(run) == expected
+
+
+def test_labels_are_read_once_and_cannot_be_overwritten(run, monkeypatch):
+    labels = run.labels
+    monkeypatch.setattr(parts.Part, "read", None)
+    assert run.labels is labels
+    assert labels.tolist() == [0, 1] * 20
+    with pytest.raises(ValueError, match="read-only"):
+        labels[0] = 1
+
+
+def test_the_array_of_labels_by_name_is_the_caller_s_own(run):
+    mine = run["labels"]
+    mine[:] = 7
+    assert run["labels"].tolist() == run.labels.tolist() == [0, 1] * 20
+
+
+def test_a_map_without_signals_calls_the_function_for_every_range(tmp_path, monkeypatch):
+    for module in (parts, reader):
+        monkeypatch.setattr(module, "CHUNK", 16)
+    run = write_run(tmp_path / "run", trajectories())
+    ranges = [(0, 16), (16, 32), (32, 40)]
+    assert [((ids.start, ids.stop), n) for ids, n in run.map(lambda: 5, [])] == [
+        (ends, 5) for ends in ranges
+    ]
+
+
+def test_what_is_stored_has_the_type_that_the_table_states(tmp_path):
+    columns = {name: np.zeros(3) for name in (*COLUMNS, "my_signal")} | {"id": np.arange(3)}
+    data, digest = encode(columns, {})
+    path = tmp_path / f"part-{digest}.parquet"
+    path.write_bytes(data)
+    names = list(columns)
+    _, stored = parts.Part.open(path, {}).read(0, names)
+    types = {name: values.dtype.str for name, values in zip(names, stored, strict=True)}
+    integers = {"id": "<i8", "label": "<i4", "rival": "<i4"}
+    assert types == {name: integers.get(name, "<f4") for name in names}
+    assert types == {name: column_of(name).dtype for name in names}
+
+
+def test_missing_is_nan_and_minus_one_among_integers():
+    for name in (*SIGNALS, "label", "my_signal"):
+        values = all_missing(name, (2, 3))
+        assert values.shape == (2, 3)
+        assert (values == -1 if values.dtype.kind == "i" else np.isnan(values)).all(), name
+
+
+def test_derived_signals_are_made_of_columns_in_the_table():
+    for _, stored in DERIVED.values():
+        assert set(stored) <= COLUMNS.keys()
+    assert not DERIVED.keys() & COLUMNS.keys()
+
+
+def test_the_table_and_the_functions_that_compute_it_have_the_same_names():
+    pytest.importorskip("torch")
+    from dualprune.record.signals import make_signals  # noqa: PLC0415 - needs torch
+
+    deferred, immediate = make_signals(list(SIGNALS), samples=2, classes=2, writers=1)
+    assert {*deferred, *immediate} == {*DEFAULT, *ON_REQUEST} == SIGNALS.keys()
+    assert DEFAULT == ("loss", "margin", "rival", "entropy", "error_norm")
+
+
+def test_a_signal_that_is_not_there_is_named_with_those_that_are(tmp_path):
+    run = write_run(tmp_path / "run", trajectories(), signals=("margin",))
+    with pytest.raises(MissingError, match=r"no 'target_prob'; it has margin, correct\."):
+        run["target_prob"]
