@@ -1,7 +1,6 @@
 """`dualprune prune`: from a set of images to the part that is worth training on."""
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
@@ -78,7 +77,8 @@ def _summary(coreset: "Coreset") -> Iterator[str]:
         published = "the published" if training.published else "not a published"
         how = f"{training.model} with recipe {training.recipe}"
         yield f"setting    {how}: {published} setting for {training.data}"
-    yield f"kept       {card.k:,} of {card.samples:,} ({card.k / card.samples:.1%}) with {card.method}"
+    share = f"{card.k / card.samples:.1%}"
+    yield f"kept       {card.k:,} of {card.samples:,} ({share}) with {card.method}"
     if training is not None:
         suspects = f"{training.suspects:,}" if training.suspects else "none"
         yield f"labels     {suspects} suspect; `dualprune audit` ranks them"

@@ -38,7 +38,7 @@ class Card:
     Parameters
     ----------
     method
-        The name that was asked for, such as ``ccs``; `score` and `selector` are what it consists of.
+        The name that was asked for, such as ``ccs``; it consists of `score` and `selector`.
     reads
         Which array a parameter read, where that is not the one of its name.
     values

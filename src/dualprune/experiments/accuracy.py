@@ -54,9 +54,7 @@ def _percent(line: Line) -> float:
 def whole_data(grid: Grid, lines: Sequence[Line]) -> str:
     """Say what training on all the data reaches: it belongs under no share."""
     reached = [_percent(line) for line in lines if line.row == WHOLE.name]
-    entry = Entry(
-        reached, grid.printed.get(WHOLE.name), grid.deviations.get(WHOLE.name)
-    )
+    entry = Entry(reached, grid.printed.get(WHOLE.name), grid.deviations.get(WHOLE.name))
     return f"; training on all the data reaches {entry}" if reached else ""
 
 
@@ -71,8 +69,10 @@ def cost_table(grid: Grid, lines: Sequence[Line]) -> Table:
     return Table(
         title="time of recording and training, in % of training on all the data",
         header=header(grid),
-        rows={row: [Entry(e.ours, digits=0) for e in entries]
-              for row, entries in by_row(grid, lines, percent).items()},
+        rows={
+            row: [Entry(e.ours, digits=0) for e in entries]
+            for row, entries in by_row(grid, lines, percent).items()
+        },
     )
 
 

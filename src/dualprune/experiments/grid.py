@@ -1,7 +1,7 @@
 """Grid: rows x shares pruned x seeds, and the cells and recordings that it consists of."""
 
 from collections.abc import Iterator
-from dataclasses import MISSING, asdict, dataclass, field, fields, replace
+from dataclasses import MISSING, dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any
 
@@ -66,8 +66,13 @@ class Row:
         >>> row.at(0.5).dynamic, row.at(0.9).dynamic
         ({'threshold': 0.001}, {'threshold': 0.01})
         """
-        names = ("score", "select", "dynamic", "train")
-        return replace(self, **{name: at_share(getattr(self, name), pruned) for name in names})
+        return replace(
+            self,
+            score=at_share(self.score, pruned),
+            select=at_share(self.select, pruned),
+            dynamic=at_share(self.dynamic, pruned),
+            train=at_share(self.train, pruned),
+        )
 
     def method_at(self, setting: Setting, pruned: float) -> Method:
         """Give the method with this row's knobs, and its epochs in this setting."""

@@ -10,9 +10,7 @@ from dualprune.signatures import Array
 __all__ = ["by_share", "seed_means"]
 
 
-def by_share(
-    lines: Sequence[Line], value: str | Callable[[Line], float]
-) -> dict[str, Array]:
+def by_share(lines: Sequence[Line], value: str | Callable[[Line], float]) -> dict[str, Array]:
     """Give a value of every row, by share and seed; NaN where there is no line yet."""
     shares = sorted({line.pruned for line in lines})
     seeds = sorted({line.seed for line in lines})

@@ -11,6 +11,7 @@ from dualprune.experiments.grid import Cell, Grid
 from dualprune.experiments.kind import Kind
 from dualprune.experiments.results import Line
 from dualprune.experiments.work import chosen, images_of, run_of
+from dualprune.method import Arrays
 from dualprune.report.figures import (
     beta_densities,
     coresets,
@@ -20,7 +21,6 @@ from dualprune.report.figures import (
     selection,
     wrong_labels,
 )
-from dualprune.method import Arrays
 from dualprune.run import Run
 from dualprune.score import SCORES
 from dualprune.select.beta import log_weights, parameters
@@ -151,8 +151,7 @@ def _run(cells: Sequence[Cell], home: Path) -> Run:
 
 def _place(run: Run, epochs: int) -> tuple[Array, Array]:
     arrays = Arrays([run], epochs=epochs)
-    variability, confidence = arrays.scores([(SCORES["variability"], {}), (SCORES["confidence"], {})])
-    return variability, confidence
+    return arrays["variability"], arrays["confidence"]
 
 
 def _side_by_side(panels: "Figure", count: int) -> "list[Axes]":

@@ -59,10 +59,15 @@ def _draw(grid: Grid, lines: Sequence[Line], folder: Path, home: Path) -> list[P
     drawn = [save_curves("removed", lines, removed)]
     if damage == "images" and _KINDS_OF in removed:
         same = [line for line in lines if line.row == _KINDS_OF]
-        kinds = {name: by_share(same, lambda line, name=name: line.values["removed"][name])[_KINDS_OF]  # type: ignore[misc]
-                 for name in CORRUPTIONS}
+        kinds = {kind: _of_kind(same, kind) for kind in CORRUPTIONS}
         drawn.append(save_curves("removed-kinds", same, kinds))
     return drawn
+
+
+def _of_kind(lines: Sequence[Line], kind: str) -> Array:
+    """Give what one row prunes of a kind of corruption, of shape (shares, seeds)."""
+    (removed,) = by_share(lines, lambda line: line.values["removed"][kind]).values()
+    return removed
 
 
 REMOVED = Kind("damaged samples that were pruned, in %", _measure, _rows, _draw)

@@ -1,4 +1,4 @@
-"""Run a grid: recordings, then what they serve, side by side in processes or one after the other."""
+"""Run a grid: recordings, then what they serve, in processes side by side or in this one."""
 
 import fcntl
 import multiprocessing

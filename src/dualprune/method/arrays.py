@@ -111,8 +111,8 @@ class Arrays:
 
     def _with_features(self, run: Run, fn: Score, knobs: Mapping[str, Any]) -> Array:
         alone = Arrays([run], epochs=self.epochs, features=self._features)
-        data = {name: alone[name] for name, needed in inputs(fn).items() if needed or alone.has(name)}
-        return fn(**data, **knobs)
+        read = [name for name, needed in inputs(fn).items() if needed or alone.has(name)]
+        return fn(**{name: alone[name] for name in read}, **knobs)
 
     def _by_block(self, run: Run, wanted: list[Wanted]) -> list[Array]:
         """Compute scores of which each sample's depends on its own records alone."""

@@ -17,7 +17,7 @@ from dualprune.run.names import read_names
 from dualprune.run.signals import SIGNALS
 from dualprune.score import SCORES, confidence
 from dualprune.select import Notes, budget
-from dualprune.signatures import RESERVED, Array, check_knobs, inputs, name_of
+from dualprune.signatures import Array, check_knobs, inputs, name_of
 
 __all__ = ["choose", "choose_from", "needs", "scores_for", "select_ids", "signals_for"]
 
@@ -75,8 +75,8 @@ def choose(
 def choose_from(arrays: Arrays, method: Method, *, k: int, seed: int) -> Coreset:
     """Choose `k` samples; every array that goes in is over the same epochs."""
     scores, sure = _scores(arrays, method)
-    knobs, notes = check_knobs(method.select, method.select_knobs), Notes()
-    ids = select_ids(method, _data(arrays, method, scores), knobs, k=k, seed=seed, notes=notes)
+    notes = Notes()
+    ids = select_ids(method, _data(arrays, method, scores), k=k, seed=seed, notes=notes)
     card = Card(
         method=method.name,
         score=None if method.scorer is None else name_of(method.scorer),
@@ -89,7 +89,7 @@ def choose_from(arrays: Arrays, method: Method, *, k: int, seed: int) -> Coreset
         runs=[run.fingerprint for run in arrays.runs],
         data=arrays.runs[0].description.data,
         score_knobs=_score_knobs(method),
-        select_knobs=knobs,
+        select_knobs=check_knobs(method.select, method.select_knobs),
         reads=dict(method.reads),
         values=notes.values,
         reasons={reason: len(those) for reason, those in notes.reasons.items()},
@@ -115,10 +115,10 @@ def _score_knobs(method: Method) -> dict[str, Any]:
 def _scores(arrays: Arrays, method: Method) -> tuple[Array | None, Array | None]:
     """Give the scores and the confidence, read together with what else the selector needs."""
     others = [score for score in scores_for(method) if arrays.has_inputs(score[0])]
-    sure = [(confidence, {})] if arrays.has("confidence") else []
-    arrays.scores([*others, *sure])
+    has_confidence = arrays.has("confidence")
+    arrays.scores([*others, (confidence, {})] if has_confidence else others)
     scores = None if method.scorer is None else arrays.score(method.scorer, method.score_knobs)
-    return scores, arrays["confidence"] if sure else None
+    return scores, arrays["confidence"] if has_confidence else None
 
 
 def _data(arrays: Arrays, method: Method, scores: Array | None) -> dict[str, Array | None]:
@@ -134,16 +134,24 @@ def _data(arrays: Arrays, method: Method, scores: Array | None) -> dict[str, Arr
 
 
 def select_ids(
-    method: Method, data: Mapping[str, Array | None], knobs: Mapping[str, Any], **reserved: Any
+    method: Method,
+    data: Mapping[str, Array | None],
+    *,
+    k: int,
+    seed: int,
+    notes: Notes | None = None,
 ) -> Array:
     """Give the ids that a selector keeps, and refuse those that are not `k` different samples."""
-    taken = {name: reserved[name] for name in RESERVED if name in signature(method.select).parameters}
-    ids = np.unique(np.asarray(method.select(**data, **knobs, **taken)))
-    k, samples = reserved["k"], len(next(values for values in data.values() if values is not None))
+    fn = method.select
+    reserved = {"k": k, "seed": seed, "notes": notes}
+    taken = {name: value for name, value in reserved.items() if name in signature(fn).parameters}
+    knobs = check_knobs(fn, method.select_knobs)
+    ids = np.unique(np.asarray(fn(**data, **knobs, **taken)))
+    samples = len(next(values for values in data.values() if values is not None))
     if len(ids) != k or ids.dtype.kind not in "iu" or not 0 <= ids[0] <= ids[-1] < samples:
         raise InputError(
-            f"{name_of(method.select)} must give {k} different ids from 0 to {samples - 1}, got "
-            f"{len(ids)} of type {ids.dtype}, from {ids.min(initial=0)} to {ids.max(initial=0)}"
+            f"{name_of(fn)} must give {k} different ids from 0 to {samples - 1}, got {len(ids)} of "
+            f"type {ids.dtype}, from {ids.min(initial=0)} to {ids.max(initial=0)}"
         )
     return ids.astype(np.int64)
 

@@ -13,7 +13,7 @@ from dualprune.method.named import Method
 from dualprune.run import Run
 from dualprune.score import aum, confidence, dual, variability
 from dualprune.select.beta import anchor_confidence, beta, draw_keys
-from dualprune.select.keys import DRAW, uniform, tie_breakers
+from dualprune.select.keys import DRAW, tie_breakers, uniform
 from dualprune.signatures import Array, knobs
 from dualprune.suspects import Judgement, judge, usual_rival
 
@@ -91,8 +91,9 @@ def gather(run: Run, coreset: Coreset | None, arrays: Arrays | None = None) -> F
 
 
 def _scores(epochs: int) -> list[tuple[Any, Mapping[str, Any]]]:
-    known = [(confidence, {}), (variability, {}), (aum, {"keep": "easy"}), (usual_rival, {})]
-    return [*known, (dual, {})] if epochs >= knobs(dual)["window"].default else known
+    wanted: list[tuple[Any, Mapping[str, Any]]] = [(confidence, {}), (variability, {})]
+    wanted += [(aum, {"keep": "easy"}), (usual_rival, {})]
+    return [*wanted, (dual, {})] if epochs >= knobs(dual)["window"].default else wanted
 
 
 def _epochs(run: Run, coreset: Coreset | None) -> int:

@@ -41,12 +41,15 @@ class Check:
         return "the coreset was better" if difference > 0 else "random was better"
 
     def __str__(self) -> str:
-        means = [f"{name} {mean(found):.1%} ± {stdev(found):.1%}" for name, found in vars(self).items()]
+        means = [
+            f"{name} {mean(accuracies):.1%} ± {stdev(accuracies):.1%}"
+            for name, accuracies in vars(self).items()
+        ]
         return f"{', '.join(means)} ({len(self.coreset)} seeds): {self.verdict}"
 
 
 def against_random(setup: Setup, coreset: Coreset, out: Path, *, watch: Watch = silent) -> Check:
-    """Train briefly on a coreset and on random ones of the same size, evaluated on a held-out split.
+    """Train briefly on a coreset and on random ones of the same size, and evaluate both.
 
     A tenth of the training images are held out, which neither training sees; test images are not
     looked at.

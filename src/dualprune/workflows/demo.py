@@ -48,7 +48,8 @@ def demo(out: Path, *, seeds: int, watch: Watch) -> Comparison:
     grid = grid_of(setting, _METHODS, _PRUNED, title=_TITLE)
     grid = replace(grid, shift={"labels": _WRONG})
     comparison = run_and_present(grid, out, watch)
-    removed = KINDS["removed"].rows(grid, [line for line in comparison.lines if line.row in _METHODS])
+    pruned = [line for line in comparison.lines if line.row in _METHODS]
+    removed = KINDS["removed"].rows(grid, pruned)
     table = Table("wrong labels that were pruned, in %", header(grid), removed)
     tables = [comparison.tables[0], table, comparison.tables[1]]
     figures = _show(Cell(grid, grid.rows[0], _PRUNED[1], 0), out, comparison)
@@ -65,7 +66,8 @@ def _show(cell: Cell, out: Path, comparison: Comparison) -> list[Path]:
     coreset = describe(coreset, facts, setup, _TITLE, cell.setting.record)
     if find_spec("matplotlib") is not None:
         wrong = np.isin(np.arange(run.samples), shifted.wrong["labels"])
-        panels = {"score": facts.score, "kept: 30 % (red)": coreset.mask, "wrong labels (red)": wrong}
+        marked = {"kept: 30 % (red)": coreset.mask, "wrong labels (red)": wrong}
+        panels = {"score": facts.score} | marked
         draw_moons(out / "moon.png", facts.variability, facts.confidence, panels)
         paths.append(out / "moon.png")
     if find_spec("bokeh") is not None:

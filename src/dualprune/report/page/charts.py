@@ -16,8 +16,8 @@ from bokeh.layouts import row
 from bokeh.models import ColumnDataSource, Range1d
 from bokeh.plotting import figure
 
-from dualprune.report.page.compared import Compared
 from dualprune.report.facts import Facts
+from dualprune.report.page.compared import Compared
 from dualprune.signatures import Array
 
 __all__ = ["accuracies", "moon", "scores"]

@@ -3,11 +3,10 @@
 import base64
 import hashlib
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from importlib import resources
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup
@@ -79,9 +78,7 @@ def _render(
         scripts=[Markup(script) for script in scripts],  # noqa: S704 - ours and Bokeh's
         style=Markup(_text("page.css")),  # noqa: S704
         sheet=sheet,
-        data=safe_json(
-            {**content(facts, shown, sheet, texts), "classes": names, "charts": drawn}
-        ),
+        data=safe_json({**content(facts, shown, sheet, texts), "classes": names, "charts": drawn}),
         rows=list(rows(facts)),
         command=repeat(facts.coreset),
         facts=facts,

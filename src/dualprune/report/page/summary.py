@@ -90,9 +90,7 @@ def repeat(coreset: Coreset | None) -> str | None:
     budget = {"keep": keep, "seed": card.seed, "out": "again"}
     if training is not None:
         how = {"method": card.method, "model": training.model, "recipe": training.recipe}
-        return _command(
-            "prune", safe_text(training.data), **how, epochs=training.epochs, **budget
-        )
+        return _command("prune", safe_text(training.data), **how, epochs=training.epochs, **budget)
     if card.selector not in SELECTORS or (card.score or "dual") not in SCORES:
         return None  # somebody's own function
     return _select_again(card, budget | {"epochs": card.epochs})
