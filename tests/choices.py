@@ -9,14 +9,12 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-from dualprune.coreset import digest
+from dualprune.coreset.card import made_with
 from dualprune.errors import DualpruneError
-from dualprune.method.choose import _made_with
-from dualprune.method.named import find_method, named_methods
+from dualprune.method import Arrays, choose_from, find_method, named_methods
 from dualprune.run import Run
 from dualprune.score import SCORES
 from dualprune.select import budget
-from dualprune.workflows.recording import choose
 
 RUNS = Path(__file__).parent / "runs"
 EXPECTED = Path(__file__).parent / "choices.json"
@@ -80,14 +78,15 @@ def _outcome(run, name, score, select, pruned):
             score_knobs={**method.score_knobs, **score},
             select_knobs={**method.select_knobs, **select},
         )
-        runs, k = [run] * method.runs, budget(run.samples, prune=pruned)
-        return digest(choose(method, runs, k=k, seed=SEED, c_d=3.0, epochs=20).ids)
+        arrays = Arrays([run] * method.runs, epochs=method.epochs or 20, features=method.features)
+        k = budget(run.samples, prune=pruned)
+        return choose_from(arrays, method, k=k, seed=SEED).card.ids_sha256
     except DualpruneError as error:
         return f"refused: {type(error).__name__}"
 
 
 def cpu():
-    return _made_with()["cpu"]
+    return made_with()["cpu"]
 
 
 if __name__ == "__main__":

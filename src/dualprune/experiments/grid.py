@@ -52,7 +52,7 @@ class Row:
 
     @property
     def is_dynamic(self) -> bool:
-        return self.method in DYNAMIC
+        return isinstance(self.method, str) and self.method in DYNAMIC
 
     @property
     def is_whole(self) -> bool:

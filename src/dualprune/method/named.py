@@ -77,6 +77,9 @@ class Method:
         names = [name_of(fn) for fn in (self.scorer, self.select) if fn is not None]
         object.__setattr__(self, "name", self.name or "+".join(names))
 
+    def __hash__(self) -> int:
+        return hash(self.name)
+
     def __repr__(self) -> str:
         shown = [each for each in fields(self) if each.name not in ("score", "selector", "name")]
         values = {each.name: getattr(self, each.name) for each in shown}

@@ -13,7 +13,7 @@ from dualprune.method.named import Method
 from dualprune.run import Run
 from dualprune.score import aum, confidence, dual, variability
 from dualprune.select.beta import anchor_confidence, beta, draw_keys
-from dualprune.select.keys import DRAW, tie_breakers, uniform
+from dualprune.select.keys import BETA, ties, uniform
 from dualprune.signatures import Array, knobs
 from dualprune.suspects import Judgement, judge, usual_rival
 
@@ -123,10 +123,11 @@ def _what_if(scores: Array | None, sure: Array, coreset: Coreset | None) -> What
     if coreset is not None and (coreset.card.score, coreset.card.selector) == ("dual", "beta"):
         values, seed, mu = coreset.card.select_knobs, coreset.card.seed, coreset.card.values["mu"]
         scores = coreset.columns["score"]
-    ties = tie_breakers(seed, len(scores))
+    tie_keys = ties(seed, len(scores))
     if mu is None:
-        mu = anchor_confidence(scores, sure, ties, anchor=values["anchor"])
-    keys = draw_keys(scores, uniform(seed, 0, len(scores), stream=DRAW))
+        mu = anchor_confidence(scores, sure, tie_keys, anchor=values["anchor"])
+    with np.errstate(divide="ignore"):
+        keys = draw_keys(uniform(seed, 0, len(scores), stream=BETA), np.log(scores))
     zero = np.flatnonzero(scores == 0)
-    keys[zero[np.argsort(ties[zero])]] = _BEHIND_ALL * (1 + np.arange(len(zero)))
+    keys[zero[np.argsort(tie_keys[zero])]] = _BEHIND_ALL * (1 + np.arange(len(zero)))
     return WhatIf(keys, mu, values["c_d"], values["concentration"])

@@ -1,0 +1,271 @@
+"""From the name of a method, or functions of one's own, to a coreset."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import dualprune
+from dualprune import Method, Run, choose, score, select
+from dualprune.errors import InputError, MissingError
+from dualprune.method import Arrays, find_method, named_methods, needs, signals_for
+from dualprune.signatures import Array
+
+RUNS = Path(__file__).parent / "runs"
+
+
+@pytest.fixture(scope="module")
+def run():
+    return Run(RUNS / "digits")
+
+
+def test_a_name_chooses_what_score_and_selector_choose_by_hand(run):
+    p = run["target_prob"]
+    k, by_hand = 431, select.beta(score.dual(p), score.confidence(p), k=431, seed=4)
+    coreset = choose(RUNS / "digits", "dual+beta", keep=k, seed=4)
+    np.testing.assert_array_equal(coreset.ids, by_hand)
+    assert coreset.card.select_knobs["c_d"] == 3.0
+    assert coreset.card.runs == [run.fingerprint]
+    assert coreset.mask.sum() == k
+    np.testing.assert_array_equal(np.flatnonzero(coreset.mask), by_hand)
+
+
+def test_functions_of_ones_own_are_a_method(run):
+    def doubt(target_prob: np.ndarray, *, power: float = 1.0) -> np.ndarray:
+        return (1 - target_prob.mean(axis=0)) ** power
+
+    def highest(scores: np.ndarray, *, k: int) -> np.ndarray:
+        return np.argsort(-scores)[:k]
+
+    coreset = choose(run, Method(doubt, highest, score_knobs={"power": 2.0}), keep=100)
+    expected = np.argsort(-((1 - run["target_prob"].mean(0)) ** 2))[:100]
+    np.testing.assert_array_equal(coreset.ids, np.sort(expected))
+    assert coreset.card.method == "doubt+highest"
+    assert coreset.card.score_knobs == {"power": 2.0}
+
+
+def test_only_the_epochs_asked_for_go_in(run):
+    p = run["target_prob"][:12]
+    coreset = choose(run, "dual", keep=50, epochs=12)
+    np.testing.assert_array_equal(coreset.ids, select.top(score.dual(p), k=50, seed=0))
+    assert coreset.card.epochs == 12
+
+
+# One resolver for scores and selectors: a signal, a derived one, labels, features, another score.
+
+
+def by_class(target_prob: Array, labels: Array) -> Array:
+    return target_prob.mean(axis=0) + labels
+
+
+def of_another_score(confidence: Array, dual: Array) -> Array:
+    return confidence * dual
+
+
+def of_features(features: Array, confidence: Array) -> Array:
+    return features.sum(axis=1) * confidence
+
+
+def test_a_score_may_read_labels_without_features(run):
+    values = Arrays([run]).score(by_class)
+    np.testing.assert_array_equal(values, score.confidence(run["target_prob"]) + run["labels"])
+
+
+def test_a_score_may_read_other_scores_over_the_same_epochs(run):
+    p = run["target_prob"][:12]
+    values = Arrays([run], epochs=12).score(of_another_score)
+    np.testing.assert_allclose(values, score.confidence(p) * score.dual(p), rtol=1e-12)
+
+
+def test_a_score_may_read_features_and_another_score(run):
+    values = Arrays([run], epochs=12).score(of_features)
+    expected = run.features(10).sum(axis=1) * score.confidence(run["target_prob"][:12])
+    np.testing.assert_allclose(values, expected, rtol=1e-12)
+
+
+def test_a_selector_may_read_a_signal_a_derived_signal_features_and_a_score(run):
+    seen = {}
+
+    def look(
+        loss: Array, target_prob: Array, features: Array, aum: Array, labels: Array, *, k: int
+    ) -> Array:
+        seen.update(loss=loss, target_prob=target_prob, features=features, aum=aum, labels=labels)
+        return np.arange(k)
+
+    choose(run, Method(None, look), keep=3, epochs=12)
+    np.testing.assert_array_equal(seen["loss"], run["loss"][:12])
+    np.testing.assert_array_equal(seen["target_prob"], run["target_prob"][:12])
+    np.testing.assert_array_equal(seen["features"], run.features(12))
+    np.testing.assert_array_equal(seen["aum"], score.aum(run["margin"][:12]))
+    np.testing.assert_array_equal(seen["labels"], run["labels"])
+
+
+def colder(temperature: Array) -> Array:
+    return temperature
+
+
+def coldest(temperature: Array, *, k: int) -> Array:
+    return temperature[:k]
+
+
+@pytest.mark.parametrize("method", [Method(colder), Method(None, coldest)], ids=repr)
+def test_what_cannot_be_found_is_refused_with_what_can(run, method):
+    with pytest.raises(MissingError, match=r"no 'temperature'.* loss, .*scores are dual"):
+        choose(run, method, keep=3)
+
+
+def test_an_optional_array_that_is_not_there_is_none(run):
+    def either(labels: Array, temperature: Array | None, *, k: int) -> Array:
+        assert temperature is None
+        return np.arange(k)
+
+    assert len(choose(run, Method(None, either), keep=3)) == 3
+
+
+@pytest.mark.parametrize(
+    ("ids", "wrong"),
+    [
+        ([0, 1], "got 2"),
+        ([0, 0, 1], "got 2"),
+        ([0, 1, 5000], "to 5000"),
+        ([0.0, 1.0, 2.0], "float64"),
+    ],
+)
+def test_a_selector_of_ones_own_must_give_k_different_ids(run, ids, wrong):
+    def bad(labels: Array, *, k: int) -> Array:
+        return np.array(ids)
+
+    with pytest.raises(InputError, match=f"bad must give 3 different ids.*{wrong}"):
+        choose(run, Method(None, bad), keep=3)
+
+
+def test_several_scores_are_computed_in_one_reading(run, monkeypatch):
+    readings = []
+    monkeypatch.setattr(Run, "map", _counting(Run.map, readings))
+    arrays = Arrays([run])
+    arrays.scores([(score.dual, {}), (score.confidence, {}), (score.aum, {"keep": "easy"})])
+    assert len(readings) == 1
+    _ = arrays["dual"], arrays["confidence"], arrays.score(score.dual, {"window": 10})
+    assert len(readings) == 1
+
+
+def _counting(fn, calls):
+    def counted(*arguments, **keywords):
+        calls.append(arguments)
+        return fn(*arguments, **keywords)
+
+    return counted
+
+
+# Named methods
+
+
+@pytest.mark.parametrize("name", ["ccs", "ccs-cifar100", "ccs-imagenet"])
+def test_strata_and_cut_off_of_ccs_read_the_same_margin(run, name):
+    method, k = find_method(name, 0.9), run.samples // 10
+    margin = score.aum_prob(run["prob_margin"])
+    by_hand = select.stratified(margin, margin, k=k, seed=0, **method.select_knobs)
+    coreset = choose(run, name, keep=k)
+    np.testing.assert_array_equal(coreset.ids, by_hand)
+    assert coreset.card.reads == {"aum": "aum_prob"}
+    cut = np.argsort(-margin)[: coreset.card.reasons["cut_off"]]
+    assert not set(cut) & set(coreset.ids)
+
+
+def test_beta_alone_takes_mu_from_the_ten_best_by_dual(run):
+    p = run["target_prob"]
+    best = np.argsort(-score.dual(p))[:10]
+    mu = choose(run, "beta", keep=100).card.values["mu"]
+    assert mu == pytest.approx(score.confidence(p)[best].mean())
+
+
+def test_every_named_method_can_be_found_at_every_share():
+    for name in named_methods():
+        for pruned in (0.0, 0.3, 0.5, 0.7, 0.8, 0.9, 0.99):
+            assert find_method(name, pruned).name == name
+
+
+def test_a_method_that_averages_runs_wants_them(run):
+    with pytest.raises(InputError, match="el2n-5 averages 5 runs, got 1"):
+        choose(run, "el2n-5", keep=10)
+    assert len(choose([run] * 5, "el2n-5", keep=10)) == 10
+
+
+def test_knobs_of_a_recipe_go_to_selectors_that_have_them():
+    method = find_method("ccs", 0.9).with_defaults({"c_d": 5.5, "strata": 9})
+    assert method.select_knobs == {"strata": 50, "cut_off": 0.3}
+    assert find_method("dual+beta", 0.5).with_defaults({"c_d": 4}).select_knobs == {"c_d": 4}
+
+
+def test_what_a_method_needs_follows_from_its_signatures():
+    def own(tdds: Array, labels: Array) -> Array:
+        return tdds
+
+    assert needs([Method(own)]) == {"kl_step", "labels"}
+    assert needs([find_method("random", 0.5)]) == {"labels"}
+    assert signals_for([find_method("grand", 0.5)])[-1] == "feature_norm"
+    assert "features" in needs([find_method("dual+d2", 0.5)])
+
+
+@pytest.mark.parametrize(
+    ("make", "wrong"),
+    [
+        (lambda: Method("dul"), "no score 'dul'; choose one of dual"),
+        (lambda: Method("dual", "best"), "no selector 'best'; choose one of top"),
+        (lambda: Method(None, "top"), "top needs a score"),
+        (lambda: Method("dual", "random"), "random takes no score"),
+        (lambda: Method("dual", score_knobs={"windw": 3}), "dual has no knob 'windw'"),
+        (lambda: Method("dual", reads={"aun": "aum"}), "top reads no 'aun'; it reads scores"),
+        (lambda: find_method("dual+bta", 0.5), "no method 'dual\\+bta'"),
+    ],
+)
+def test_what_is_no_method_is_refused_with_what_is(make, wrong):
+    with pytest.raises(InputError, match=wrong):
+        make()
+
+
+# What a person sees
+
+
+def test_things_say_what_they_are(run):
+    coreset = choose(run, "dual+beta", keep=0.3, seed=7)
+    assert repr(coreset) == "Coreset(431 of 1,438: dual+beta, seed 7)"
+    assert "1,438 samples of 10 classes, 20 epochs" in repr(run)
+    method = Method("dual", "beta", select_knobs={"c_d": 4.0})
+    assert repr(method) == "Method('dual+beta', select_knobs={'c_d': 4.0})"
+
+
+def test_a_coreset_is_a_table(run):
+    coreset = choose(run, "dual+beta", keep=0.3)
+    table, frame = coreset.to_arrow(), coreset.to_pandas()
+    assert table.column_names == ["id", "source", "label", "score", "confidence", "why", "kept"]
+    assert frame["kept"].sum() == 431
+    np.testing.assert_array_equal(frame.index[frame["kept"]], coreset.ids)
+
+
+USE_EACH_NAME_TWICE = """
+import importlib, pkgutil, warnings
+import dualprune
+
+for module in pkgutil.walk_packages(dualprune.__path__, "dualprune."):
+    if not module.name.endswith("__main__"):
+        importlib.import_module(module.name)
+for name in dualprune.__all__:
+    one, other = getattr(dualprune, name), getattr(dualprune, name)
+    assert one == other, name
+    if name in ("audit", "choose", "compare", "prune"):
+        assert callable(one), name
+assert set(dualprune.__all__) <= set(dir(dualprune))
+print(dualprune.__version__)
+"""
+
+
+def test_each_public_name_is_what_it_says_whatever_was_imported_before():
+    import subprocess  # noqa: PLC0415
+    import sys  # noqa: PLC0415
+
+    done = subprocess.run(
+        [sys.executable, "-c", USE_EACH_NAME_TWICE], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == dualprune.__version__
