@@ -168,7 +168,7 @@ def test_a_signal_without_a_usable_name_is_refused(tmp_path, signal):
 
 @pytest.mark.parametrize("chosen", [("loss", "loss"), (top_two, top_two)])
 def test_a_signal_given_twice_is_refused(tmp_path, chosen):
-    with pytest.raises(InputError, match="is there twice"):
+    with pytest.raises(InputError, match="is listed twice"):
         new(tmp_path, signals=chosen)
 
 

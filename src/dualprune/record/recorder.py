@@ -1,4 +1,4 @@
-"""Recorder: write the signals of every sample, every epoch, while somebody's loop trains."""
+"""Recorder: write the signals of every sample in every epoch of any training loop."""
 
 import os
 import warnings
@@ -29,7 +29,7 @@ _ENOUGH = 2**16  # logits that wait before their signals are computed
 
 
 class Recorder:
-    """Record what the model believes of each sample.
+    """Record what the model believes about each sample.
 
     Rows stay on their device during an epoch and reach the disk once, in `end_epoch`. What was not
     seen reads as NaN, never as zero. Under `torchrun` every process makes a Recorder on the same
@@ -40,7 +40,7 @@ class Recorder:
     path
         Folder of the run, shared by all processes.
     samples, classes
-        Size of the dataset given to `Indexed`; number of classes (2 for a one-logit model).
+        Size of the dataset passed to `Indexed`; number of classes (2 for a one-logit model).
     signals
         What to record: names, or functions of your own. `kl_step`, which TDDS needs, keeps the
         previous epoch's probabilities of all samples in memory and works in one process only;
@@ -48,8 +48,8 @@ class Recorder:
         the `Outputs` of a batch (logits, labels, ids, epoch, features) and returns a tensor
         (batch,), stored as float32 under the function's name.
     start_epoch
-        First epoch to record, counted from 1. On a folder that already holds epochs it must be
-        given: it goes on from there and hides what was recorded from there on.
+        First epoch to record, counted from 1. It is required where the folder already holds
+        epochs: recording continues there and hides what was recorded from that epoch on.
     mode
         Whether the logits come from the training pass or from a clean evaluation pass; stored.
     data
@@ -119,10 +119,8 @@ class Recorder:
             self._waiting = waiting
 
     def _outputs(self, batch: Rows, features: Tensor | None = None) -> Outputs:
-        logits = batch["logits"]
-        labels = batch["label"].clamp(
-            0, self._description.classes - 1
-        )  # an index out of range would end the device
+        logits, last = batch["logits"], self._description.classes - 1
+        labels = batch["label"].clamp(0, last)  # an index out of range would crash a GPU
         return Outputs(logits, labels, batch["id"].to(logits.device), self.epoch, features)
 
     @torch.inference_mode(mode=False)
@@ -144,7 +142,7 @@ class Recorder:
     def end_epoch(self) -> None:
         """Make this epoch durable: when this returns, a crash cannot lose it.
 
-        If it could not be written, calling it again tries again; nothing was lost meanwhile.
+        If it raises because writing failed, call it again: nothing is lost in between.
         """
         self._refuse_if_done("end_epoch", pending=False)
         if self._pending is None:
@@ -202,7 +200,7 @@ class Recorder:
             self._refuse_non_finite(ids[~logits.isfinite().all(1)].numpy())
 
     def _collect(self) -> tuple[dict[str, Array], dict[str, int]]:
-        """Sort this epoch's rows by id, first occurrence of each, and check what was not yet."""
+        """Rows of this epoch sorted by id, the first of each id; checks what `update` could not."""
         if self._waiting:
             self._compute(self._waiting)
         if not self._batches and self._attempt.writers == 1:
@@ -217,7 +215,7 @@ class Recorder:
         wrong = ~columns.pop("finite")
         missing = columns["id"][wrong]
         if len(missing):
-            self._tell_non_finite(missing)
+            self._warn_non_finite(missing)
         for name in self._signals:
             columns[name][wrong] = column_of(name).missing
         self._batches = []
@@ -234,7 +232,7 @@ class Recorder:
                 "same order? If not, record into another folder."
             )
 
-    def _tell_non_finite(self, ids: Array) -> None:
+    def _warn_non_finite(self, ids: Array) -> None:
         if self._strict:
             self._refuse_non_finite(ids)
         warnings.warn(

@@ -33,7 +33,12 @@ class Outputs:
     """What a model made of a batch, as signals read it.
 
     `logits` are float32 (batch, classes); `labels` and `ids` are int64 (batch,), on the device of
-    the logits; `epoch` counts from 1.
+    the logits; `epoch` counts from 1. A signal of your own is a function of it:
+
+    >>> def top_prob(outputs: Outputs) -> Tensor:
+    ...     return outputs.probabilities.amax(1)
+    >>> top_prob(Outputs(torch.tensor([[0.0, 0.0]]), torch.tensor([1]))).tolist()
+    [0.5]
     """
 
     def __init__(
@@ -52,7 +57,7 @@ class Outputs:
 
     @property
     def features(self) -> Tensor:
-        """Features (batch, width) that were passed to `update`, or a refusal that asks for them."""
+        """Features (batch, width) that were passed to `update`; an error if there are none."""
         features, rows = self._features, len(self.logits)
         if not isinstance(features, Tensor) or features.ndim != 2 or len(features) != rows:
             shape = tuple(features.shape) if isinstance(features, Tensor) else features
@@ -64,7 +69,7 @@ class Outputs:
 
     @cached_property
     def finite(self) -> Tensor:
-        """Which samples have finite logits; the others are stored as missing."""
+        """Which samples have finite logits; those set to False are stored as missing."""
         return self.logits.isfinite().all(1)
 
     @cached_property
@@ -198,7 +203,7 @@ _TAKEN = (*COLUMNS, *DERIVED, "labels", "features", "logits", "finite")
 
 
 def name_of(signal: str | Signal) -> str:
-    """Name of a signal; a function of the user's own brings it along."""
+    """Name of a signal: itself, or that of the function."""
     return signal if isinstance(signal, str) else getattr(signal, "__name__", repr(signal))
 
 
@@ -213,7 +218,7 @@ def make_signals(
     made: dict[str, Signal] = {}
     for signal in signals:
         if (name := name_of(signal)) in made:
-            raise InputError(f"the signal {name!r} is there twice; give each once")
+            raise InputError(f"the signal {name!r} is listed twice; list each signal once")
         if not isinstance(signal, str):
             _check_own(signal)
             made[name] = signal

@@ -125,7 +125,7 @@ class Epoch:
     folder: Path
 
     def parts(self) -> dict[int, Path]:
-        """Map each writing process to its file; files that are not parts are passed over."""
+        """Map each writing process to its file; other files are skipped."""
         parts: dict[int, Path] = {}
         for path in sorted(self.folder.iterdir()):
             name = _PART.fullmatch(path.name)
@@ -148,7 +148,7 @@ def _folders(root: Path) -> list[Path]:
 
 
 def find_attempts(root: Path) -> list[Attempt]:
-    """Attempts that began, oldest first; a folder without `start.json` was given up at once."""
+    """Attempts that began, oldest first; a folder without `start.json` was abandoned."""
     begun = []
     for folder in _folders(root / "attempts"):
         if (folder / "start.json").exists():
@@ -168,13 +168,13 @@ def find_epochs(root: Path) -> dict[int, Epoch]:
 
 
 def finished(epochs: dict[int, Epoch]) -> list[Epoch]:
-    """Give the complete epochs 1, 2, 3, ... up to the first that is not."""
+    """Complete epochs 1, 2, 3, ... up to the first that is incomplete."""
     numbers = takewhile(lambda n: n in epochs and epochs[n].is_complete(), count(1))
     return [epochs[number] for number in numbers]
 
 
 def refuse_holes(epochs: dict[int, Epoch]) -> None:
-    """Refuse a complete epoch behind one that is not: a recording cannot leave that."""
+    """Refuse a complete epoch after an incomplete one, which no recording leaves."""
     done = len(finished(epochs))
     later = [n for n in epochs if n > done and epochs[n].is_complete()]
     if later:
@@ -186,5 +186,5 @@ def refuse_holes(epochs: dict[int, Epoch]) -> None:
 
 
 def newest_claim(root: Path) -> int:
-    """Give the highest number that any process has claimed, begun or not; 0 if there is none."""
+    """Highest attempt number that any process has claimed; 0 if there is none."""
     return max((int(folder.name) for folder in _folders(root / "attempts")), default=0)

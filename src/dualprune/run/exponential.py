@@ -17,9 +17,9 @@ from dualprune.signatures import Array
 __all__ = ["exp_minus"]
 
 JIT_FROM = 2**20
-"""Inputs with fewer values are done before numba has loaded."""
+"""Number of values from which numba saves more time than loading it costs."""
 
-SMALLEST = -708.0  # exp of less is not a normal float; it is given this one's, 3e-308
+SMALLEST = -708.0  # exp of less is not a normal float; it becomes exp(-708), 3e-308
 ROUND = 1.5 * 2.0**52  # adding it leaves the nearest integer in the low bits
 LN2_HIGH, LN2_LOW = 0.6931471803691238, 1.9082149292705877e-10  # n * LN2_HIGH is exact
 LOG2E = 1.4426950408889634

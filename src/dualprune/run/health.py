@@ -1,4 +1,4 @@
-"""Look at all of a run, and say what is there even if some of it is damaged."""
+"""Read all of a run and describe it, even if some of it is damaged."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -69,14 +69,14 @@ def examine(root: Path) -> Health:
     return health
 
 
-def _examine_epochs(done: list[Epoch], health: Health, description: Description) -> None:
+def _examine_epochs(complete: list[Epoch], health: Health, description: Description) -> None:
     labels = all_missing("label", description.samples)
-    for epoch in done:
+    for epoch in complete:
         try:
             health.epochs.append(_examine_epoch(epoch, description, labels, health))
         except DamagedError as error:
             health.damage.append(str(error))
-    health.never_seen = int((labels < 0).sum()) if done else description.samples
+    health.never_seen = int((labels < 0).sum()) if complete else description.samples
 
 
 def _examine_epoch(

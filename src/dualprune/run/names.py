@@ -1,4 +1,4 @@
-"""names.parquet: what the samples of a run are called, and where each was in its source."""
+"""names.parquet: names of a run's samples, and the position of each in its source."""
 
 import json
 from hashlib import sha256
@@ -24,7 +24,7 @@ def write_names(root: Path, names: tuple[str, ...], source: Array) -> None:
 
 
 def read_names(root: Path, samples: int) -> dict[str, Array]:
-    """Give `source` and, where samples have names, `name`; nothing if none were written."""
+    """Columns `source` and, if samples have names, `name`; none if no names were written."""
     path = root / "names.parquet"
     if not path.is_file():
         return {}

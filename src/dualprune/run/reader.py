@@ -26,7 +26,7 @@ Block = tuple[range, dict[str, Array]]
 Result = TypeVar("Result")
 Results = tuple[dict[str, Array], list[tuple[range, Result]]]
 
-_VALUES = 2**20  # of a signal at once: few enough for the caches, enough for numba to be used
+_VALUES = 2**20  # of a signal per call: few enough for the caches, enough for numba to be used
 
 
 class Run:
@@ -106,7 +106,7 @@ class Run:
         return labels
 
     def features(self, epochs: int | None = None) -> Array:
-        """Give what the last layer saw after the newest of the first `epochs` that has it."""
+        """Features after the newest of the first `epochs` epochs that has them."""
         last = self.first_epochs(epochs)
         usable = [epoch for epoch in epochs_with_features(self.path) if epoch <= last]
         return read_features(self.path, usable[-1] if usable else last, self.samples)
@@ -118,7 +118,7 @@ class Run:
         return set(_stored(name)) <= {"label", *self.signals}
 
     def blocks(self, names: Sequence[str], *, epochs: int | None = None) -> Iterator[Block]:
-        """Stream ranges of ids with their signals, each of shape (epochs, ids in the range)."""
+        """Stream ranges of ids with their signals, arrays of shape (epochs, ids in the range)."""
         return self.map(_copies, names, epochs=epochs)
 
     def map(
@@ -190,7 +190,7 @@ def _stored(name: str) -> tuple[str, ...]:
 
 
 def _empty(stored: list[str], shape: tuple[int, int]) -> dict[str, Array]:
-    """Give memory for the columns of one chunk."""
+    """Memory for the columns of one chunk."""
     return {name: np.empty(shape, column_of(name).dtype) for name in stored}
 
 

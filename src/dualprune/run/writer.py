@@ -24,7 +24,7 @@ _VERSION = version("dualprune")
 
 
 def begin(root: Path, description: Description, start_epoch: int | None, writers: int) -> int:
-    """Start recording at `start_epoch`, counted from 1; gives the number of the new attempt."""
+    """Start recording at `start_epoch`, counted from 1; returns the number of the new attempt."""
     _prepare(root, description)
     epochs = find_epochs(root)
     done = len(finished(epochs))
@@ -76,13 +76,13 @@ def _prepare(root: Path, description: Description) -> None:
     elif root.exists() and (not root.is_dir() or any(_foreign(root))):
         raise InputError(f"{root} exists and is not a run; record into a new or empty folder")
     make_folders(root)
-    make_folder(root / "attempts")  # which also makes durable what a start that failed left here
+    make_folder(root / "attempts")  # also makes durable what a failed start left here
     if not known:
         description.save(root)
 
 
 def _foreign(root: Path) -> list[Path]:
-    """Give what a recording that was killed in its first instant cannot have left."""
+    """Files that no recording leaves, not even one that was killed while it started."""
     ours = ("attempts", "run.json")
     return [path for path in root.iterdir() if path.name not in ours and path.suffix != ".tmp"]
 
@@ -91,8 +91,8 @@ def _refuse_other(root: Path, existing: Description, wanted: Description) -> Non
     before, now = existing.as_json(), wanted.as_json()
     different = [name for name in before if before[name] != now[name]]
     if different:
-        told = "; ".join(f"{name} is {before[name]!r}, not {now[name]!r}" for name in different)
-        raise InputError(f"{root} holds another run: {told}. Record into another folder.")
+        changes = "; ".join(f"{name} is {before[name]!r}, not {now[name]!r}" for name in different)
+        raise InputError(f"{root} holds another run: {changes}. Record into another folder.")
 
 
 def write_part(
@@ -102,7 +102,7 @@ def write_part(
     columns: Mapping[str, Array],
     counts: Mapping[str, int],
 ) -> None:
-    """Make durable what one process saw in one epoch."""
+    """Write durably what one process saw in one epoch."""
     root = attempt.folder.parent.parent
     _refuse_if_taken_over(root, attempt, epoch)
     facts = {"attempt": attempt.identity, "epoch": epoch, "writer": writer, **counts}
