@@ -188,6 +188,22 @@ def shares_by_hand(sizes, k):
     return shares
 
 
+def smallest_of_each_by_hand(keys, groups, quotas, ties):
+    """Sort each group by key, then by tie, then by position, and take its quota."""
+    chosen = []
+    for group, quota in enumerate(quotas):
+        members = [i for i, own in enumerate(groups) if own == group]
+        chosen += sorted(members, key=lambda i: (keys[i], ties[i], i))[:quota]
+    return sorted(chosen)
+
+
+def with_floor_by_hand(keys, groups, quotas, ties, k):
+    """Take the quota of each group, and fill up with the smallest of all others."""
+    sure = smallest_of_each_by_hand(keys, groups, quotas, ties)
+    rest = sorted(set(range(len(keys))) - set(sure), key=lambda i: (keys[i], ties[i], i))
+    return sorted(sure + rest[: k - len(sure)])
+
+
 def philox_by_hand(counter, key):
     """Four 64-bit numbers of Philox4x64-10 (Salmon et al., 2011); counter and key are tuples."""
     word = 2**64

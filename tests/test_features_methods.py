@@ -189,7 +189,7 @@ def test_samples_in_another_order_are_the_same_samples(fn):
 
 
 @both_selectors
-def test_ties_fall_by_lot_and_the_same_for_the_same_seed(fn):
+def test_ties_are_broken_at_random_and_the_same_for_the_same_seed(fn):
     equal = {"features": np.ones((SAMPLES, 2)), "scores": np.ones(SAMPLES)}
     data = data_for(fn, **equal)
     subsets = [tuple(fn(**data, k=9, seed=seed)) for seed in (*range(10), *range(10))]

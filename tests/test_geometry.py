@@ -13,7 +13,7 @@ from dualprune.select import neighbours as module
 from dualprune.select.boss import boss
 from dualprune.select.d2 import d2, forward, greedy
 from dualprune.select.k_center import k_center
-from dualprune.select.keys import uniform
+from dualprune.select.keys import ties
 from dualprune.select.neighbours import graph, nearest
 from dualprune.select.quotas import even, proportional
 from dualprune.signatures import inputs
@@ -165,7 +165,7 @@ def test_d2_has_the_values_and_the_order_computed_by_hand():
 def test_d2_is_that_of_dense_tables_and_full_scans(seed, samples, neighbours, gamma, grid):
     draw, features = drawn(seed, samples, 2, grid)
     scores, k = draw.normal(draw.choice([-1, 0, 1]), 1, samples), int(draw.integers(1, samples))
-    lots = uniform(seed, 0, samples)
+    lots = ties(seed, samples)
     values, order = d2_by_hand(scores, features.tolist(), lots, k, neighbours, gamma)
     edges = graph(features, neighbours)
     np.testing.assert_allclose(forward(scores, edges), values, rtol=1e-12, atol=1e-12)
@@ -184,7 +184,7 @@ def test_d2_cuts_off_the_hardest_and_divides_evenly_among_classes(seed, samples,
         draw.normal(size=samples),
         draw.integers(0, 3, samples),
     )
-    aum[0], lots = np.nan, uniform(seed, 0, samples)
+    aum[0], lots = np.nan, ties(seed, samples)
     left = cut_off_by_hand(aum, range(samples), int(cut_off * 10 * samples) // 10, lots)
     k = int(draw.integers(1, len(left) + 1))
 
@@ -213,7 +213,7 @@ def test_two_clusters_and_outliers_share_what_d2_keeps():
     assert ends.tolist() == [0, 1, 2]
 
 
-def test_ties_of_d2_fall_by_lot():
+def test_ties_of_d2_are_broken_at_random():
     features = np.repeat([[0.0], [1.0]], 10, axis=0)
     knobs = {"neighbours": 9, "scope": "global"}
     kept = {int(d2(np.ones(20), features, k=1, seed=seed, **knobs)[0]) for seed in range(200)}
@@ -227,7 +227,7 @@ def test_ties_of_d2_fall_by_lot():
 @given(seeds, st.integers(2, 30), st.integers(1, 4))
 def test_k_center_is_that_of_full_scans(seed, samples, width):
     draw, features = drawn(seed, samples, width)
-    k, lots = int(draw.integers(1, samples)), uniform(seed, 0, samples)
+    k, lots = int(draw.integers(1, samples)), ties(seed, samples)
     kept = k_center(features, k=k, seed=seed)
     assert kept.tolist() == sorted(k_center_by_hand(features.tolist(), lots, k))
 
@@ -235,7 +235,7 @@ def test_k_center_is_that_of_full_scans(seed, samples, width):
 @pytest.mark.parametrize(("balance", "divide"), [("proportional", proportional), ("uniform", even)])
 def test_k_center_covers_every_class_when_balanced(balance, divide):
     _, features = drawn(8, 30)
-    labels, lots = np.repeat([3, 1, 7], [4, 20, 6]), uniform(2, 0, 30)
+    labels, lots = np.repeat([3, 1, 7], [4, 20, 6]), ties(2, 30)
     for k in range(1, 31):
         expected = of_each_class_by_hand(
             labels,
@@ -260,7 +260,7 @@ def test_boss_with_all_neighbours_is_exact_facility_location(seed, samples, alph
         draw.normal(size=samples),
         draw.integers(0, 2, samples),
     )
-    lots, left = uniform(seed, 0, samples), []
+    lots, left = ties(seed, samples), []
     for label in np.unique(labels):
         ids = np.flatnonzero(labels == label).tolist()
         left += cut_off_by_hand(aum, ids, int(cut_off * 10 * len(ids)) // 10, lots)
@@ -283,13 +283,13 @@ def test_to_boss_those_that_are_no_neighbours_are_not_similar_at_all():
     kept = [boss(scores, features, scores, k=2, seed=0, neighbours=n).tolist() for n in (2, 50)]
     assert [[i in (1, 2), i == 5] for i in kept[0]] == [[True, False], [False, True]]
     assert kept[1] == sorted(
-        boss_by_hand(scores.tolist(), features.tolist(), uniform(0, 0, 7), 2, 2.0, 2.0)
+        boss_by_hand(scores.tolist(), features.tolist(), ties(0, 7), 2, 2.0, 2.0)
     )
 
 
 def test_a_row_of_zeros_is_at_right_angles_to_everything_in_boss():
     features = np.array([[0.0, 0], [0, 0], [1, 0], [1, 1], [0, 1], [-1, 0]])
-    scores, lots = np.array([0.3, 0.4, 0.0, 0.6, 1.0, 0.7]), uniform(0, 0, 6)
+    scores, lots = np.array([0.3, 0.4, 0.0, 0.6, 1.0, 0.7]), ties(0, 6)
     for k in range(1, 6):
         expected = sorted(boss_by_hand(scores.tolist(), features.tolist(), lots, k, 2.0, 2.0))
         assert boss(scores, features, np.zeros(6), k=k, seed=0).tolist() == expected

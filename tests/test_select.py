@@ -10,7 +10,7 @@ import pytest
 
 from dualprune.errors import InputError
 from dualprune.score import SCORES
-from dualprune.select import beta, boss, d2, random, stratified
+from dualprune.select import Notes, beta, boss, d2, random, stratified, top
 from dualprune.signatures import inputs, knobs
 from tests.selecting import SAMPLES, data_for, every_selector, needs_scores
 
@@ -160,10 +160,62 @@ def test_scores_that_are_all_missing_are_the_same_error(fn):
     assert len(fn(**data, k=SAMPLES, seed=0, unscored="keep")) == SAMPLES
 
 
+@every_selector
+@pytest.mark.parametrize("k", [4, 17, 30])
+def test_what_a_selector_notes_changes_nothing_and_is_about_these_samples(fn, k):
+    data, wanted = data_for(fn), {}
+    if "unscored" in knobs(fn):
+        data["scores"][[2, 11, 30]], wanted = np.nan, {"unscored": "keep"}
+        data["scores"][20:] *= 0 if fn is beta else 1
+    wanted |= {"cut_off": 0.1} if "cut_off" in knobs(fn) else {}
+    notes = Notes()
+    ids = fn(**data, k=k, seed=5, **wanted, notes=notes)
+    np.testing.assert_array_equal(ids, fn(**data, k=k, seed=5, **wanted))
+    assert notes.kept == {
+        top: "top",
+        random: "sampled",
+        beta: "sampled",
+        stratified: "sampled",
+    }.get(fn, "chosen")
+    noted = [i for reason in notes.reasons.values() for i in reason.tolist()]
+    assert len(noted) == len(set(noted))
+    assert all(0 <= i < SAMPLES for i in noted)
+    assert all((np.diff(ids) > 0).all() and len(ids) for ids in notes.reasons.values())
+    assert ("unscored" in notes.reasons) == ("unscored" in wanted)
+    assert ("cut_off" in notes.reasons) == ("cut_off" in wanted)
+    assert ("mu" in notes.values) == (fn is beta)
+
+
+@needs_scores
+@pytest.mark.parametrize("unscored", ["keep", "drop"])
+def test_samples_without_a_score_are_noted_kept_or_not(fn, unscored):
+    data, notes = data_for(fn), Notes()
+    data["scores"][[2, 11, 30]] = np.nan
+    fn(**data, k=9, seed=0, unscored=unscored, notes=notes)
+    assert notes.reasons["unscored"].tolist() == [2, 11, 30]
+    assert set(notes.reasons) == {"unscored"}
+
+
+@pytest.mark.parametrize("fn", [stratified, d2, boss])
+def test_what_is_cut_off_is_noted_and_never_kept(fn):
+    data, notes = data_for(fn), Notes()
+    data["scores"][2] = np.nan
+    data["aum"][2] = 1e9  # the hardest of all, but kept for want of a score
+    ids = fn(**data, k=31, seed=0, cut_off=0.2, unscored="keep", notes=notes)
+    cut = notes.reasons["cut_off"]
+    assert not {*ids.tolist()} & {*cut.tolist()}
+    assert len(cut) == 7
+    hardest = np.argsort(-data["aum"])
+    if fn is boss:  # per class
+        hardest = np.concatenate([hardest[hardest % 4 == label][:2] for label in range(4)])
+    assert {*cut.tolist(), 2} == set(hardest[:8].tolist())
+
+
 def test_selectors_with_the_same_seed_draw_independently_of_each_other():
     n, k = 20_000, 6_000
     flat = np.ones(n)
     drawn = {
+        "top": top(flat, k=k, seed=3),
         "random": random(np.zeros(n, int), k=k, seed=3),
         "beta": beta(flat, flat / 2, k=k, seed=3),
         "stratified": stratified(np.linspace(0, 1, n), k=k, seed=3),

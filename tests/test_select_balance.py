@@ -2,12 +2,29 @@
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from dualprune.errors import InputError
 from dualprune.select import beta, top
+from dualprune.select.keys import choose, smallest_of_each
+from dualprune.select.quotas import numbered
 from dualprune.signatures import inputs
-from tests.by_hand import budgets_by_hand, shares_by_hand
-from tests.selecting import SAMPLES, UNLIKELY, by_class, data_for, inclusions, p_of_equal_chances
+from tests.by_hand import (
+    budgets_by_hand,
+    shares_by_hand,
+    smallest_of_each_by_hand,
+    with_floor_by_hand,
+)
+from tests.selecting import (
+    SAMPLES,
+    UNLIKELY,
+    by_class,
+    data_for,
+    inclusions,
+    p_of_equal_chances,
+    repeatable,
+)
 
 SIZES = (50, 30, 19, 1)
 NAMES = (7, -3, 100, 0)  # classes need not be counted from 0
@@ -117,9 +134,69 @@ def test_one_class_is_balanced_like_none(fn):
 
 
 @by_class
-def test_ties_inside_a_class_fall_by_lot(fn):
+def test_ties_inside_a_class_are_broken_at_random(fn):
     same = {"scores": np.ones(12), "confidence": np.full(12, 0.5), "labels": np.arange(12) % 2}
     data = data_for(fn, **same)
     counts = inclusions(lambda seed: fn(**data, k=4, seed=seed, balance="uniform"), 12, 3000)
     assert p_of_equal_chances(counts[::2], 3000, 2) > UNLIKELY
     assert p_of_equal_chances(counts[1::2], 3000, 2) > UNLIKELY
+
+
+close = st.integers(-3, 3).map(lambda step: 1 + step * 2.0**-52)  # the same in single precision
+far = st.sampled_from([-np.inf, -1e300, -1e-300, -0.0, 0.0, 5e-324, 0.5, 2.0, 1e300, np.inf])
+samples = st.lists(
+    st.tuples(
+        st.one_of(close, far, st.floats(-5, 5)), st.integers(0, 4), st.sampled_from([0.2, 0.5, 0.7])
+    ),
+    min_size=1,
+    max_size=60,
+)
+
+
+@repeatable
+@given(samples, st.lists(st.integers(0, 20), min_size=5, max_size=9))
+def test_the_smallest_of_each_group_are_those_of_a_full_sort(case, quotas):
+    keys, groups, ties = map(np.array, zip(*case, strict=True))
+    chosen = smallest_of_each(keys, groups, np.array(quotas), ties)
+    assert chosen.dtype == np.int64
+    assert chosen.tolist() == smallest_of_each_by_hand(keys, groups, quotas, ties)
+
+
+@repeatable
+@given(samples, st.integers(1, 4), st.data())
+def test_a_floor_is_that_of_a_full_sort(case, floor, data):
+    keys, groups, ties = map(np.array, zip(*case, strict=True))
+    quotas = np.minimum(np.bincount(groups), floor)
+    k = data.draw(st.integers(int(quotas.sum()), len(keys)))
+    chosen = choose(keys, k, ties, labels=groups, floor=floor)
+    assert chosen.tolist() == with_floor_by_hand(keys, groups, quotas, ties, k)
+
+
+@pytest.mark.parametrize("groups", [1, 2, 300, 70_000])
+def test_any_number_of_groups_is_balanced(groups):
+    draw = np.random.default_rng(groups)
+    keys, own = draw.integers(0, 50, 100_000) / 7 - 3, draw.integers(0, groups, 100_000)
+    ties, quotas = draw.random(100_000), draw.integers(0, 200_000 // groups, groups)
+    order = np.lexsort((ties, keys, own))
+    ranks = np.arange(100_000) - np.searchsorted(own[order], own[order])
+    expected = np.sort(order[ranks < quotas[own[order]]])
+    np.testing.assert_array_equal(smallest_of_each(keys, own, quotas, ties), expected)
+
+
+@pytest.mark.parametrize("kind", [np.uint8, np.int8, np.int64, np.uint64, float, str])
+@pytest.mark.parametrize("names", [(0, 1, 2), (5, 3, 9), (100, 0, 7)])
+def test_labels_of_any_kind_are_balanced_alike(kind, names):
+    labels, keys = np.array(names)[np.arange(30) % 3], np.random.default_rng(0).random(30)
+    groups, sizes = numbered(labels.astype(kind))
+    assert sizes[groups].tolist() == [10] * 30
+    expected = [i for i in np.argsort(keys) if sorted(keys[i % 3 :: 3]).index(keys[i]) < 2]
+    chosen = choose(keys, 6, keys, labels=labels.astype(kind), balance="uniform")
+    assert chosen.tolist() == sorted(expected)
+
+
+def test_samples_without_a_score_can_be_all_that_is_kept_of_balanced_classes():
+    scores, labels = np.array([np.nan, 0.5, np.nan]), np.array([0, 1, 1])
+    for wanted in ({"balance": "uniform"}, {"balance": "proportional"}, {"floor": 0}):
+        assert top(scores, labels, k=2, seed=0, unscored="keep", **wanted).tolist() == [0, 2]
+    nothing = np.full(3, np.nan)
+    assert len(top(nothing, labels, k=3, seed=0, unscored="keep", balance="uniform")) == 3

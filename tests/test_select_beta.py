@@ -9,9 +9,9 @@ from scipy.stats import chisquare
 
 from dualprune.errors import InputError
 from dualprune.score import SCORES
-from dualprune.select import anchor_confidence, beta
-from dualprune.select.beta import log_density, parameters
-from dualprune.select.keys import uniform
+from dualprune.select import Notes, anchor_confidence, beta
+from dualprune.select.beta import draw_keys, log_density, log_weights, parameters
+from dualprune.select.keys import BETA, ties, uniform
 from tests.by_hand import beta_weights_by_hand, successive_draws_by_hand
 from tests.selecting import SAMPLES, UNLIKELY, data_for, inclusions, p_of_equal_chances, repeatable
 
@@ -19,11 +19,11 @@ T1 = np.array([[0.1, 0.9, 0.2], [0.3, 0.9, 0.2], [0.2, 0.95, 0.8], [0.6, 0.97, 0
 
 
 def anchored(scores, confidence, seed=0, **wanted):
-    return anchor_confidence(scores, confidence, uniform(seed, 0, len(scores)), **wanted)
+    return anchor_confidence(scores, confidence, ties(seed, len(scores)), **wanted)
 
 
 def normalised(scores, confidence, a, b):
-    weights = scores * np.exp(log_density(confidence, a, b))
+    weights = np.exp(log_weights(scores, confidence, a, b))
     return weights / weights.sum()
 
 
@@ -126,7 +126,7 @@ def test_equal_weights_give_equal_chances(value):
     assert p_of_equal_chances(counts, 4000, 5) > UNLIKELY
 
 
-def test_zero_weights_come_in_last_and_by_lot():
+def test_zero_weights_come_in_last_and_at_random():
     scores = np.zeros(15)
     scores[[1, 4, 9]] = [5e-324, 1e-300, 1.0]
     counts = inclusions(lambda seed: beta(scores, np.linspace(0, 1, 15), k=5, seed=seed), 15, 3000)
@@ -191,13 +191,35 @@ def test_the_anchor_is_the_mean_confidence_of_the_ten_best():
         np.testing.assert_array_equal(beta(**data, k=k, seed=seed, mu=mu), kept)
 
 
+@pytest.mark.parametrize("mu", [None, 0.0, 0.4])
+def test_the_mu_that_is_noted_is_the_one_that_was_used(mu):
+    data, notes = data_for(beta), Notes()
+    data["scores"][:30] = 0
+    ids = beta(**data, k=15, seed=3, mu=mu, notes=notes)
+    assert notes.values["mu"] == (
+        anchored(data["scores"], data["confidence"], 3) if mu is None else mu
+    )
+    np.testing.assert_array_equal(beta(**data, k=15, seed=3, mu=notes.values["mu"]), ids)
+    assert notes.reasons["filled"].tolist() == [i for i in ids if i < 30]
+    zeros = sorted(range(30), key=lambda i: ties(3, SAMPLES)[i])[:5]
+    assert sorted(zeros) == notes.reasons["filled"].tolist()
+
+
+def test_the_draw_can_be_repeated_from_its_keys():
+    data = data_for(beta)
+    a, b = parameters(0.3, 1 - 9 / SAMPLES, c_d=3.0, concentration=15.0)
+    weights = log_weights(data["scores"], data["confidence"], a, b)
+    keys = draw_keys(uniform(7, 0, SAMPLES, stream=BETA), weights)
+    assert sorted(np.argsort(keys)[:9]) == beta(**data, k=9, seed=7, mu=0.3).tolist()
+
+
 def test_fewer_samples_than_the_anchor_wants_are_all_used():
     scores, confidence = np.array([0.1, np.nan, 0.3]), np.array([0.2, 0.9, 0.6])
     assert anchored(scores, confidence) == pytest.approx(0.4)
     assert beta(scores, confidence, k=2, seed=0, unscored="drop").tolist() == [0, 2]
 
 
-def test_ties_at_the_anchor_fall_by_lot():
+def test_ties_at_the_anchor_are_broken_at_random():
     mus = {anchored(np.zeros(50), np.arange(50) / 50, seed) for seed in range(20)}
     assert len(mus) == 20
 

@@ -100,7 +100,7 @@ def test_a_cut_off_drops_exactly_its_share_of_the_hardest(share):
         stratified(scores, aum, k=101 - count, seed=0, cut_off=share)
 
 
-def test_ties_at_the_cut_off_fall_by_lot():
+def test_ties_at_the_cut_off_are_broken_at_random():
     aum = np.array([0.0, 1, 1, 1, 1, 1, 1, 2])
     counts = inclusions(
         lambda seed: stratified(np.zeros(8), aum, k=5, seed=seed, cut_off=0.375), 8, 4000

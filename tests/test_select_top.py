@@ -1,4 +1,4 @@
-"""Top and random: what is kept, and how ties fall."""
+"""Top and random: what is kept, and how ties are broken."""
 
 from itertools import pairwise
 
@@ -35,12 +35,12 @@ def test_without_ties_the_ids_that_top_keeps_travel_with_the_samples():
     assert sorted(order[top(scores[order], k=9, seed=0)]) == top(scores, k=9, seed=0).tolist()
 
 
-def test_ties_fall_by_lot_and_not_by_position():
+def test_ties_are_broken_at_random_and_not_by_position():
     counts = inclusions(lambda seed: top(np.zeros(10), k=3, seed=seed), 10, 4000)
     assert p_of_equal_chances(counts, 4000, 3) > UNLIKELY
 
 
-def test_ties_at_the_border_fall_by_lot_and_what_is_above_is_safe():
+def test_ties_at_the_border_are_broken_at_random_and_what_is_above_is_safe():
     scores = np.array([5.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 0.0])
     counts = inclusions(lambda seed: top(scores, k=3, seed=seed), 8, 4000)
     assert counts[0] == 4000

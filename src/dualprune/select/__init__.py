@@ -9,6 +9,7 @@ from dualprune.select.bws import bws
 from dualprune.select.d2 import d2
 from dualprune.select.k_center import k_center
 from dualprune.select.moderate import moderate
+from dualprune.select.notes import Notes
 from dualprune.select.random import random
 from dualprune.select.stratified import stratified
 from dualprune.select.top import top
@@ -16,6 +17,7 @@ from dualprune.signatures import Array
 
 __all__ = [
     "SELECTORS",
+    "Notes",
     "anchor_confidence",
     "beta",
     "boss",

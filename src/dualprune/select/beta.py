@@ -15,10 +15,27 @@ weight is still a weight. A larger c_D stays with hard samples longer.
 import numpy as np
 
 from dualprune.errors import InputError
-from dualprune.select.keys import Balance, Unscored, check_budget, choose, smallest, uniform
+from dualprune.select.keys import (
+    BETA,
+    Balance,
+    Unscored,
+    check_budget,
+    choose,
+    smallest,
+    ties,
+    uniform,
+)
+from dualprune.select.notes import Notes
 from dualprune.signatures import Array
 
-__all__ = ["anchor_confidence", "beta", "log_density", "parameters"]
+__all__ = [
+    "anchor_confidence",
+    "beta",
+    "draw_keys",
+    "log_density",
+    "log_weights",
+    "parameters",
+]
 
 
 def beta(
@@ -35,6 +52,7 @@ def beta(
     balance: Balance = "none",
     floor: int = 0,
     unscored: Unscored = "error",
+    notes: Notes | None = None,
 ) -> Array:
     """Keep a draw weighted by score and by a Beta density of the confidence that moves with k.
 
@@ -58,6 +76,8 @@ def beta(
         Keep at least this many of every class.
     unscored
         What to do with samples whose score is NaN.
+    notes
+        Where to write what is learned while choosing.
 
     Examples
     --------
@@ -73,11 +93,11 @@ def beta(
     Time O(samples log samples) at most; memory a few numbers per sample.
 
     The authors' code draws by numpy's `choice`, which has the same law but is not seeded, and which
-    fails where too few weights are positive; here a weight of zero comes last, by lot. Its a is
-    C - b + 1 as here (Appendix C); equation 5 of the paper has C - b. It keeps one sample fewer at
-    80 and 90 % pruned of CIFAR, and takes confidence over 30 epochs whatever the score's. Its
-    README passes a file of ids as scores, so that ids become weights. `scores=None` with `mu` is
-    Random + Beta.
+    fails where too few weights are positive. Here samples of weight zero come last; all of them
+    have a score of 0, so ties between them are broken at random. Its a is C - b + 1 as here
+    (Appendix C); equation 5 of the paper has C - b. It keeps one sample fewer at 80 and 90 % pruned
+    of CIFAR, and takes confidence over 30 epochs whatever the score's. Its README passes a file of
+    ids as scores, so that ids become weights. `scores=None` with `mu` is Random + Beta.
 
     References
     ----------
@@ -86,17 +106,30 @@ def beta(
     """
     check_budget(k, scores, confidence, labels)
     _check(scores, c_d, concentration, mu)
-    lots = uniform(seed, 0, len(confidence))
+    notes = notes or Notes()
+    notes.kept, samples = "sampled", len(confidence)
+    tie_keys = ties(seed, samples)
     if mu is None and scores is not None:
-        mu = anchor_confidence(scores, confidence, lots, anchor=anchor)
+        mu = anchor_confidence(scores, confidence, tie_keys, anchor=anchor)
     if mu is None:
         raise InputError("beta without scores needs mu, such as anchor_confidence(dual, ...)")
-    a, b = parameters(mu, 1 - k / len(confidence), c_d=c_d, concentration=concentration)
-    keys = np.log(-np.log(lots)) - log_density(confidence, a, b)
-    if scores is not None:
-        with np.errstate(divide="ignore"):  # weight zero: the key is infinite, so it comes last
-            keys -= np.log(scores)
-    return choose(keys, k, lots, labels=labels, balance=balance, floor=floor, unscored=unscored)
+    notes.values["mu"] = mu
+    a, b = parameters(mu, 1 - k / samples, c_d=c_d, concentration=concentration)
+    weights = log_weights(scores, confidence, a, b)
+    keys = draw_keys(uniform(seed, 0, samples, stream=BETA), weights)
+    ids = choose(
+        keys,
+        k,
+        tie_keys,
+        labels=labels,
+        balance=balance,
+        floor=floor,
+        unscored=unscored,
+        notes=notes,
+    )
+    if len(filled := ids[weights[ids] == -np.inf]):
+        notes.reasons["filled"] = filled
+    return ids
 
 
 def _check(scores: Array | None, c_d: float, concentration: float, mu: float | None) -> None:
@@ -115,7 +148,7 @@ def anchor_confidence(scores: Array, confidence: Array, ties: Array, *, anchor: 
     """Mean confidence of the `anchor` best samples, fewer if there are fewer.
 
     >>> scores, confidence = np.array([0.3, 0.1, 0.2]), np.array([0.2, 0.9, 0.4])
-    >>> round(anchor_confidence(scores, confidence, uniform(0, 0, 3), anchor=2), 3)
+    >>> round(anchor_confidence(scores, confidence, ties(0, 3), anchor=2), 3)
     0.3
     """
     if anchor < 1:
@@ -136,6 +169,31 @@ def parameters(
     """
     b = concentration * (1 - mu) * (1 - pruned**c_d)
     return concentration - b + 1, b
+
+
+def log_weights(scores: Array | None, confidence: Array, a: float, b: float) -> Array:
+    """Logarithm of score times Beta density, up to a constant; without scores of the density alone.
+
+    A score of 0 has the weight 0, minus infinity here; one that is NaN has none.
+
+    >>> log_weights(np.array([1.0, 2.0, 0.0]), np.full(3, 0.5), 3.0, 2.0).round(3).tolist()
+    [-2.079, -1.386, -inf]
+    """
+    density = log_density(confidence, a, b)
+    if scores is None:
+        return density
+    with np.errstate(divide="ignore"):
+        return density + np.log(scores)
+
+
+def draw_keys(draws: Array, log_weights: Array) -> Array:
+    """Keys ln(-ln u) - ln w, whose k smallest are drawn without replacement in proportion to w.
+
+    >>> draw_keys(np.array([0.5, 0.5, 0.5]), np.log([1.0, 2.0, 4.0])).round(3).tolist()
+    [-0.367, -1.06, -1.753]
+    """
+    keys: Array = np.log(-np.log(draws)) - log_weights
+    return keys
 
 
 def log_density(confidence: Array, a: float, b: float) -> Array:

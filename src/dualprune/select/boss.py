@@ -16,11 +16,12 @@ from heapq import heappop, heappush
 import numpy as np
 
 from dualprune.errors import InputError
-from dualprune.select.d2 import check_graph, remaining
-from dualprune.select.keys import Unscored, check_budget, scored, uniform
+from dualprune.select.d2 import check_graph
+from dualprune.select.keys import Unscored, check_budget, scored, ties
 from dualprune.select.neighbours import graph
+from dualprune.select.notes import Notes
 from dualprune.select.quotas import classes, proportional
-from dualprune.select.stratified import hardest
+from dualprune.select.stratified import hardest, remaining
 from dualprune.signatures import Array
 
 __all__ = ["boss"]
@@ -39,13 +40,15 @@ def boss(
     cut_off: float = 0.0,
     neighbours: int = 50,
     unscored: Unscored = "error",
+    notes: Notes | None = None,
 ) -> Array:
     """Keep samples that together represent their class, those of the wanted difficulty first.
 
     Here, unlike in the paper, a sample represents only itself and those it is a neighbour of or
     that are neighbours of it: similarity to others counts as 0, which bounds the memory. With as
     many neighbours as the largest class has samples nothing is left out. Every class keeps the same
-    share of what its cut-off left. Samples that add nothing are kept last, by lot, like ties.
+    share of what its cut-off left. Samples that add nothing are kept last. Ties are broken at
+    random.
 
     Parameters
     ----------
@@ -65,6 +68,8 @@ def boss(
         How many of the most similar samples each is compared with.
     unscored
         What to do with samples whose score is NaN.
+    notes
+        Where to write what is learned while choosing.
 
     Examples
     --------
@@ -91,13 +96,14 @@ def boss(
     Acharya et al., 2024. Balancing Feature Similarity and Label Variability for Optimal Size-Aware
     One-shot Subset Selection. ICML
     """
-    check_budget(k, scores, features, labels, aum)
-    check_graph(scores, features, neighbours)
+    check_budget(k, scores, labels, aum, features=features)
+    check_graph(scores, neighbours)
     if not (alpha >= 1 and beta >= 1):
         raise InputError(f"alpha and beta must be at least 1, got {alpha} and {beta}")
-    lots = uniform(seed, 0, len(scores))
-    kept, have, rest = scored(np.isnan(scores), k, unscored)
-    left = remaining(have, _hardest_of_each(aum, labels, cut_off, lots), rest, cut_off)
+    notes, tie_keys = notes or Notes(), ties(seed, len(scores))
+    kept, have, rest = scored(np.isnan(scores), k, unscored, notes)
+    dropped = _hardest_of_each(aum, labels, cut_off, tie_keys)
+    left = remaining(have, dropped, rest, cut_off, notes)
     groups = classes(labels, left)
     quotas = proportional(np.array([len(group) for group in groups], np.int64), rest)
     for group, quota in zip(groups, quotas, strict=True):
@@ -105,7 +111,7 @@ def boss(
         if 0 < quota < len(group):
             importance = _importance(scores[group], alpha, beta)
             edges = _similar(features[group], neighbours)
-            chosen = group[_representatives(importance, edges, lots[group], quota)]
+            chosen = group[_representatives(importance, edges, tie_keys[group], quota)]
         kept = np.concatenate([kept, chosen[:quota]])
     return np.sort(kept)
 
@@ -146,13 +152,13 @@ def _representatives(
     starts, others, similarities = edges
     offered = similarities * np.repeat(importance, np.diff(starts))
     reached = np.zeros(len(importance))
-    heap = sorted((-np.inf, lot, sample) for sample, lot in enumerate(ties.tolist()))
+    heap = sorted((-np.inf, tie, sample) for sample, tie in enumerate(ties.tolist()))
     chosen: list[int] = []
     while len(chosen) < k:
-        _, lot, sample = heappop(heap)
+        _, tie, sample = heappop(heap)
         near = slice(starts[sample], starts[sample + 1])
         added = np.maximum(offered[near] - reached[others[near]], 0)
-        now = (-float(added.sum()), lot, sample)
+        now = (-float(added.sum()), tie, sample)
         if heap and now > heap[0]:
             heappush(heap, now)
             continue

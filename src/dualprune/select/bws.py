@@ -18,8 +18,8 @@ from math import ceil
 import numpy as np
 
 from dualprune.errors import InputError
-from dualprune.run.features import check_features
-from dualprune.select.keys import Unscored, check_budget, scored, uniform
+from dualprune.select.keys import Unscored, check_budget, scored, ties
+from dualprune.select.notes import Notes
 from dualprune.select.quotas import proportional
 from dualprune.signatures import Array
 
@@ -39,6 +39,7 @@ def bws(
     ridge: float = 1.0,
     judged: float = 1.0,
     unscored: Unscored = "error",
+    notes: Notes | None = None,
 ) -> Array:
     """Keep the window of scores that a linear model on the features learns most from.
 
@@ -49,8 +50,8 @@ def bws(
     Parameters
     ----------
     scores
-        High for hard, such as `score.forgetting` or `score.el2n`, shape (samples,); equal scores
-        fall by lot.
+        High for hard, such as `score.forgetting` or `score.el2n`, shape (samples,); ties are broken
+        at random.
     features
         Shape (samples, numbers).
     labels
@@ -63,6 +64,8 @@ def bws(
         Share of each class to count on, the easiest; 0.5 is published for noisy labels.
     unscored
         What to do with samples whose score is NaN; they are neither fitted nor counted.
+    notes
+        Where to write what is learned while choosing.
 
     Examples
     --------
@@ -80,7 +83,7 @@ def bws(
 
     The authors' code trains a model for 20 epochs on a random balanced subset for each share kept;
     `bws-20` takes features of the recorded run after 20 epochs. It breaks ties with noise, and
-    rounds the budget of each class; here they fall by lot, and the budgets sum to k. With noisy
+    rounds the budget of each class; here seed and id decide, and the budgets sum to k. With noisy
     labels it counts on the easiest half: `judged=0.5`.
 
     References
@@ -88,17 +91,16 @@ def bws(
     Choi et al., 2024. BWS: Best Window Selection Based on Sample Scores for Data Pruning across
     Broad Ranges. arXiv:2406.03057
     """
-    check_budget(k, scores, features, labels)
-    check_features(features)
+    check_budget(k, scores, labels, features=features)
     _check(step, ridge, judged)
-    lots = uniform(seed, 0, len(scores))
-    without, have, rest = scored(np.isnan(scores), k, unscored)
+    tie_keys = ties(seed, len(scores))
+    without, have, rest = scored(np.isnan(scores), k, unscored, notes or Notes())
     if rest == 0:
         return without
     if len(have) < len(scores):
         features = features[have]
     _, groups, sizes = np.unique(labels[have], return_inverse=True, return_counts=True)
-    ranks = _ranks(-scores[have].astype(np.float64), groups, sizes, lots[have])
+    ranks = _ranks(-scores[have].astype(np.float64), groups, sizes, tie_keys[have])
     easiest = np.array([ceil(Fraction(str(judged)) * int(size)) for size in sizes])
     counted = np.flatnonzero(ranks >= (sizes - easiest)[groups])
     windows = _windows(ranks, groups, sizes, proportional(sizes, rest), step)

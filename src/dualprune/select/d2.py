@@ -16,14 +16,14 @@ from typing import Literal
 import numpy as np
 
 from dualprune.errors import InputError
-from dualprune.run.features import check_features
-from dualprune.select.keys import Unscored, check_budget, scored, uniform
+from dualprune.select.keys import Unscored, check_budget, scored, ties
 from dualprune.select.neighbours import graph
+from dualprune.select.notes import Notes
 from dualprune.select.quotas import classes, even
-from dualprune.select.stratified import hardest
+from dualprune.select.stratified import hardest, remaining
 from dualprune.signatures import Array, check_choice
 
-__all__ = ["check_graph", "d2", "forward", "greedy", "remaining"]
+__all__ = ["check_graph", "d2", "forward", "greedy"]
 
 Graph = tuple[Array, Array, Array]
 
@@ -41,11 +41,12 @@ def d2(
     cut_off: float = 0.0,
     scope: Literal["class", "global"] = "class",
     unscored: Unscored = "error",
+    notes: Notes | None = None,
 ) -> Array:
     """Keep high scores in dense places, each kept sample lowering those of its neighbours.
 
     A class whose share is all it has is kept whole. In a class of no more than `neighbours` samples
-    all are neighbours. Ties fall by lot.
+    all are neighbours. Ties are broken at random.
 
     Parameters
     ----------
@@ -65,6 +66,8 @@ def d2(
         One graph per class and the same number of each class, or one graph over all samples.
     unscored
         What to do with samples whose score is NaN.
+    notes
+        Where to write what is learned while choosing.
 
     Examples
     --------
@@ -91,12 +94,12 @@ def d2(
     Maharana et al., 2024. D2 Pruning: Message Passing for Balancing Diversity and Difficulty in
     Data Pruning. arXiv:2310.07931
     """
-    check_budget(k, scores, features, labels, aum)
-    check_graph(scores, features, neighbours)
+    check_budget(k, scores, labels, aum, features=features)
+    check_graph(scores, neighbours)
     _check(labels, gamma, scope)
-    lots = uniform(seed, 0, len(scores))
-    kept, have, rest = scored(np.isnan(scores), k, unscored)
-    left = remaining(have, hardest(aum, cut_off, lots), rest, cut_off)
+    notes, tie_keys = notes or Notes(), ties(seed, len(scores))
+    kept, have, rest = scored(np.isnan(scores), k, unscored, notes)
+    left = remaining(have, hardest(aum, cut_off, tie_keys), rest, cut_off, notes)
     groups = classes(labels if scope == "class" else None, left)
     quotas = even(np.array([len(group) for group in groups]), rest)
     for group, quota in zip(groups, quotas, strict=True):
@@ -104,7 +107,7 @@ def d2(
         if 0 < quota < len(group):
             edges = graph(features[group], neighbours)
             values = forward(np.asarray(scores, np.float64)[group], edges)
-            chosen = group[greedy(values, edges, lots[group], quota, gamma=gamma)]
+            chosen = group[greedy(values, edges, tie_keys[group], quota, gamma=gamma)]
         kept = np.concatenate([kept, chosen[:quota]])
     return np.sort(kept)
 
@@ -117,9 +120,8 @@ def _check(labels: Array | None, gamma: float, scope: str) -> None:
         raise InputError(f"gamma must not be negative, got {gamma}")
 
 
-def check_graph(scores: Array, features: Array, neighbours: int) -> None:
+def check_graph(scores: Array, neighbours: int) -> None:
     """Refuse what no graph of scored samples can be made of."""
-    check_features(features)
     if neighbours < 1:
         raise InputError(f"neighbours must be at least 1, got {neighbours}")
     if np.isinf(scores).any():
@@ -127,17 +129,6 @@ def check_graph(scores: Array, features: Array, neighbours: int) -> None:
             f"the score of sample {np.isinf(scores).argmax()} is infinite; choose another score, "
             "or make it NaN and choose what to do with samples without a score"
         )
-
-
-def remaining(have: Array, dropped: Array, wanted: int, cut_off: float) -> Array:
-    """Give the ids of `have` that are not dropped, or refuse to keep more than those."""
-    left = np.setdiff1d(have, dropped, assume_unique=True)
-    if wanted > len(left):
-        raise InputError(
-            f"cannot keep {wanted} of {len(have)} samples after a cut-off of {cut_off}: "
-            f"{len(left)} are left; keep fewer or cut off less"
-        )
-    return left
 
 
 def forward(scores: Array, edges: Graph) -> Array:
@@ -163,9 +154,9 @@ def greedy(values: Array, edges: Graph, ties: Array, k: int, *, gamma: float) ->
     [2, 0, 1]
     """
     starts, others, distances = edges
-    fading, lots = np.exp(-gamma * distances), ties.tolist()
+    fading, tie_keys = np.exp(-gamma * distances), ties.tolist()
     values, waiting = values.copy(), np.ones(len(values), bool)
-    heap = list(zip((-values).tolist(), lots, range(len(values)), strict=True))
+    heap = list(zip((-values).tolist(), tie_keys, range(len(values)), strict=True))
     heapify(heap)
     chosen: list[int] = []
     while len(chosen) < k:
@@ -177,5 +168,5 @@ def greedy(values: Array, edges: Graph, ties: Array, k: int, *, gamma: float) ->
         near = slice(starts[best], starts[best + 1])
         values[others[near]] -= fading[near] * values[best]
         for other in others[near][waiting[others[near]]].tolist():
-            heappush(heap, (-float(values[other]), lots[other], other))
+            heappush(heap, (-float(values[other]), tie_keys[other], other))
     return chosen

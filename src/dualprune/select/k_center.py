@@ -12,8 +12,8 @@ from heapq import heapify, heappop, heappush
 import numpy as np
 
 from dualprune.errors import InputError
-from dualprune.run.features import check_features
-from dualprune.select.keys import Balance, check_budget, uniform
+from dualprune.select.keys import Balance, check_budget, ties
+from dualprune.select.notes import Notes
 from dualprune.select.quotas import classes, even, proportional
 from dualprune.signatures import Array, check_choice
 
@@ -27,8 +27,9 @@ def k_center(
     k: int,
     seed: int,
     balance: Balance = "none",
+    notes: Notes | None = None,
 ) -> Array:
-    """Keep the centres that leave no sample far from the nearest one; ties fall by lot.
+    """Keep the centres that leave no sample far from the nearest one; ties are broken at random.
 
     Parameters
     ----------
@@ -38,6 +39,8 @@ def k_center(
         Shape (samples,); needed only to balance classes, each of which then has its own centres.
     balance
         Let every class keep the same share (proportional) or the same number (uniform).
+    notes
+        Where to write what is learned while choosing.
 
     Examples
     --------
@@ -58,17 +61,18 @@ def k_center(
     Sener and Savarese, 2018. Active Learning for Convolutional Neural Networks: A Core-Set
     Approach. arXiv:1708.00489
     """
-    check_budget(k, features, labels)
-    check_features(features)
+    check_budget(k, labels, features=features)
     check_choice("balance", balance, Balance)
     if balance != "none" and labels is None:
         raise InputError("balancing classes needs the labels")
-    lots, everyone = uniform(seed, 0, len(features)), np.arange(len(features))
+    notes = notes or Notes()
+    notes.kept = "chosen"
+    tie_keys, everyone = ties(seed, len(features)), np.arange(len(features))
     groups = classes(None if balance == "none" else labels, everyone)
     divided = even if balance == "uniform" else proportional
     quotas = divided(np.array([len(group) for group in groups]), k)
     centres = [
-        group[_farthest_first(features[group], lots[group], quota)]
+        group[_farthest_first(features[group], tie_keys[group], quota)]
         for group, quota in zip(groups, quotas, strict=True)
     ]
     return np.sort(np.concatenate(centres))
@@ -82,17 +86,17 @@ def _farthest_first(features: Array, ties: Array, k: int) -> Array:
     squares = np.einsum("ij,ij->i", points, points)
     first = np.lexsort((ties, squares))[0]
     centres, places = np.full(k, first), np.tile(points[first], (k, 1))
-    heap = [(-np.inf, lot, i) for i, lot in enumerate(ties.tolist()) if i != first]
+    heap = [(-np.inf, tie, i) for i, tie in enumerate(ties.tolist()) if i != first]
     heapify(heap)
     met, count = np.zeros(len(points), np.int64), 1
     while count < k:
-        far, lot, i = heappop(heap)
+        far, tie, i = heappop(heap)
         if met[i] == count:
             centres[count], places[count] = i, points[i]
             count += 1
             continue
         new = slice(met[i], count)
         gaps = squares[i] + squares[centres[new]] - 2 * (places[new] @ points[i])
-        heappush(heap, (max(far, -max(float(gaps.min()), 0.0)), lot, i))
+        heappush(heap, (max(far, -max(float(gaps.min()), 0.0)), tie, i))
         met[i] = count
     return centres

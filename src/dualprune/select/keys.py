@@ -9,10 +9,16 @@ from typing import Literal
 import numpy as np
 
 from dualprune.errors import InputError
-from dualprune.select.quotas import even, proportional
+from dualprune.run.features import check_features
+from dualprune.select.notes import Notes
+from dualprune.select.quotas import even, numbered, proportional
 from dualprune.signatures import Array, check_choice
 
 __all__ = [
+    "BETA",
+    "RANDOM",
+    "STRATA",
+    "TIES",
     "Balance",
     "Unscored",
     "check_budget",
@@ -20,8 +26,12 @@ __all__ = [
     "scored",
     "smallest",
     "smallest_of_each",
+    "ties",
     "uniform",
 ]
+
+BETA, RANDOM, STRATA, TIES = range(4)
+"""Streams of random numbers: what one of them decides says nothing of what another one decides."""
 
 Balance = Literal["none", "proportional", "uniform"]
 Unscored = Literal["error", "keep", "drop"]
@@ -29,9 +39,6 @@ Unscored = Literal["error", "keep", "drop"]
 
 def uniform(seed: int, start: int, stop: int, *, stream: int = 0) -> Array:
     """Give a number strictly between 0 and 1 for each id in ``range(start, stop)``.
-
-    Selectors that draw rather than break ties have a stream each: what one of them keeps says
-    nothing of what another one keeps with the same seed.
 
     >>> whole = uniform(7, 0, 1000)
     >>> bool((uniform(7, 513, 600) == whole[513:600]).all())
@@ -47,35 +54,115 @@ def uniform(seed: int, start: int, stop: int, *, stream: int = 0) -> Array:
     return bits.view(np.float64) - (1 - 2.0**-53)
 
 
-def check_budget(k: int, *arrays: Array | None) -> None:
-    """Refuse to keep nothing or more than there is, and arrays that do not go together."""
-    lengths = [len(array) for array in arrays if array is not None]
+def ties(seed: int, samples: int) -> Array:
+    """Give the numbers by which samples that are otherwise equal are ordered.
+
+    They say nothing of what a selector draws with the same seed.
+
+    >>> ties(0, 3).round(3).tolist()
+    [0.475, 0.488, 0.555]
+    """
+    return uniform(seed, 0, samples, stream=TIES)
+
+
+def check_budget(k: int, *columns: Array | None, features: Array | None = None) -> None:
+    """Refuse to keep nothing or more than there is, and arrays that do not go together.
+
+    >>> check_budget(1, np.zeros(3), np.zeros((3, 1)))
+    Traceback (most recent call last):
+    dualprune.errors.InputError: scores, labels and the like have shape (samples,), ...
+    """
+    present = [column for column in columns if column is not None]
+    for shape in map(np.shape, present):
+        if len(shape) != 1:
+            raise InputError(
+                f"scores, labels and the like have shape (samples,), got {shape}; "
+                "give one value per sample"
+            )
+    lengths = [len(array) for array in (*present, features) if array is not None]
     if len(set(lengths)) > 1:
         raise InputError(f"the arrays have {lengths} entries; each needs one per sample")
     if not 1 <= k <= lengths[0]:
         raise InputError(f"k must be from 1 to {lengths[0]}, the number of samples; got {k}")
+    if features is not None:
+        check_features(features)
 
 
 def smallest(keys: Array, k: int, ties: Array) -> Array:
-    """Give the positions of the k smallest keys, sorted; equal keys fall by `ties`, then position.
+    """Give the positions of the k smallest keys, sorted; equal ones by `ties`, then position.
 
     >>> smallest(np.array([3.0, 1.0, 2.0, 2.0]), 2, ties=np.array([0.5, 0.5, 0.9, 0.1])).tolist()
     [1, 3]
     """
     if k == 0:
         return np.empty(0, np.int64)
-    threshold = np.partition(keys, k - 1)[k - 1]
-    below, level = np.flatnonzero(keys < threshold), np.flatnonzero(keys == threshold)
-    lucky = level[np.argsort(ties[level], kind="stable")[: k - len(below)]]
-    return np.sort(np.concatenate([below, lucky]))
+    below, equal = _below_and_equal(keys, k)
+    return np.sort(np.concatenate([below, _first(equal, ties, k - len(below))]))
 
 
 def smallest_of_each(keys: Array, groups: Array, quotas: Array, ties: Array) -> Array:
-    """Give the positions of the ``quotas[g]`` smallest keys of each group g, sorted."""
-    order = np.lexsort((ties, keys, groups))
-    starts = np.searchsorted(groups[order], np.arange(len(quotas)))
-    rank = np.arange(len(order)) - starts[groups[order]]
-    return np.sort(order[rank < quotas[groups[order]]])
+    """Give the positions of the ``quotas[g]`` smallest keys of each group g, sorted.
+
+    Groups are counted from 0; one that is smaller than its quota gives all it has.
+
+    >>> keys, groups = np.array([0.3, 0.1, 0.2, 0.9]), np.array([0, 0, 0, 1])
+    >>> smallest_of_each(keys, groups, np.array([2, 2]), keys).tolist()
+    [1, 2, 3]
+    """
+    if not quotas.any():
+        return np.empty(0, np.int64)
+    sure, unsure, missing = _surely_smallest(keys, groups, quotas)
+    groups = groups[unsure].astype(np.uint16 if len(quotas) <= 2**16 else np.int64)
+    ends = np.cumsum(np.bincount(groups, minlength=len(quotas)))
+    members_of_each = np.split(unsure[np.argsort(groups, kind="stable")], ends)[:-1]
+    chosen = [sure]
+    for members, k in zip(members_of_each, missing, strict=True):
+        if k:
+            below, equal = _below_and_equal(keys[members], k)
+            chosen += [members[below], _first(members[equal], ties, k - len(below))]
+    return np.sort(np.concatenate(chosen))
+
+
+def _surely_smallest(keys: Array, groups: Array, quotas: Array) -> tuple[Array, Array, Array]:
+    """Give who is surely among the smallest of its group, who may be, and how many of the latter.
+
+    A sort of 32 bits per sample, first the group and then the leading bits of the key, decides
+    almost all; in doubt are only those that share these bits with the last one of their group.
+    """
+    shift = max(1, (len(quotas) - 1).bit_length())
+    bits = groups.astype(np.uint32)
+    bits <<= 32 - shift
+    bits |= _leading_bits(keys) >> shift
+    ordered = np.sort(bits)
+    lowest = np.arange(len(quotas), dtype=np.uint32) << (32 - shift)
+    starts = np.searchsorted(ordered, lowest)
+    quotas = np.minimum(quotas, np.diff(starts, append=len(ordered)))
+    levels = np.where(quotas > 0, ordered[starts + quotas - 1], lowest)
+    missing = quotas - (np.searchsorted(ordered, levels) - starts)
+    level = levels[groups]
+    return np.flatnonzero(bits < level), np.flatnonzero(bits == level), missing
+
+
+def _leading_bits(keys: Array) -> Array:
+    """Give 32 bits that are ordered like the keys, or equal where keys differ by little."""
+    with np.errstate(over="ignore"):
+        single = keys.astype(np.float32)
+    single += 0  # -0 becomes 0
+    flipped = single.view(np.int32) >> 31  # all bits of a negative number, else only the sign
+    flipped |= -(2**31)
+    bits: Array = single.view(np.uint32) ^ flipped.view(np.uint32)
+    return bits
+
+
+def _below_and_equal(keys: Array, k: int) -> tuple[Array, Array]:
+    """Give the positions of the keys below the kth smallest, and of those equal to it."""
+    threshold = np.partition(keys, k - 1)[k - 1]
+    return np.flatnonzero(keys < threshold), np.flatnonzero(keys == threshold)
+
+
+def _first(ids: Array, ties: Array, count: int) -> Array:
+    below, equal = _below_and_equal(ties[ids], count)
+    return ids[np.concatenate([below, equal[: count - len(below)]])]
 
 
 def choose(
@@ -87,6 +174,7 @@ def choose(
     balance: Balance = "none",
     floor: int = 0,
     unscored: Unscored = "error",
+    notes: Notes | None = None,
 ) -> Array:
     """Give the ids of the k smallest keys, sorted, with each class getting its share.
 
@@ -103,20 +191,22 @@ def choose(
     missing = np.isnan(keys)
     if not missing.any():
         return _balanced(keys, k, ties, labels, balance, floor)
-    without, have, rest = scored(missing, k, unscored)
+    without, have, rest = scored(missing, k, unscored, notes or Notes())
     labels = None if labels is None else labels[have]
     chosen = have[_balanced(keys[have], rest, ties[have], labels, balance, floor)]
     return np.sort(np.concatenate([without, chosen]))
 
 
-def scored(missing: Array, k: int, unscored: Unscored) -> tuple[Array, Array, int]:
+def scored(missing: Array, k: int, unscored: Unscored, notes: Notes) -> tuple[Array, Array, int]:
     """Give the ids kept without a score, the ids that have one, and how many of those to keep.
 
-    >>> scored(np.array([False, True, False]), 2, "keep")
+    >>> scored(np.array([False, True, False]), 2, "keep", Notes())
     (array([1]), array([0, 2]), 1)
     """
     check_choice("unscored", unscored, Unscored)
     without, have = np.flatnonzero(missing), np.flatnonzero(~missing)
+    if len(without):
+        notes.reasons["unscored"] = without
     if len(without) and unscored == "error":
         raise InputError(
             f"{len(without)} of {len(missing)} samples have no score (too few epochs saw them); "
@@ -142,7 +232,7 @@ def _balanced(
         raise InputError(f"choose balance={balance!r} or floor={floor}, not both")
     if floor < 0:
         raise InputError(f"floor must not be negative, got {floor}")
-    _, groups, sizes = np.unique(labels, return_inverse=True, return_counts=True)
+    groups, sizes = numbered(labels)
     if balance != "none":
         quotas = proportional(sizes, k) if balance == "proportional" else even(sizes, k)
         return smallest_of_each(keys, groups, quotas, ties)
@@ -155,6 +245,14 @@ def _with_floor(keys: Array, k: int, ties: Array, groups: Array, quotas: Array) 
             f"a floor of {quotas.max()} per class needs {quotas.sum()} samples, k is {k}; "
             "lower the floor or keep more"
         )
-    sure = smallest_of_each(keys, groups, quotas, ties)
-    rest = np.setdiff1d(np.arange(len(keys)), sure, assume_unique=True)
-    return np.sort(np.concatenate([sure, rest[smallest(keys[rest], k - len(sure), ties[rest])]]))
+    best = smallest(keys, k, ties)
+    short = np.bincount(groups[best], minlength=len(quotas)) < quotas
+    if not short.any():
+        return best
+    enough = short[groups]
+    enough[best] = True
+    pool = np.flatnonzero(enough)
+    keys, ties = keys[pool], ties[pool]
+    sure = smallest_of_each(keys, groups[pool], quotas, ties)
+    keys[sure], ties[sure] = -np.inf, -np.inf  # before all others
+    return pool[smallest(keys, k, ties)]

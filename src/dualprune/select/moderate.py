@@ -11,8 +11,9 @@ from typing import Literal
 
 import numpy as np
 
-from dualprune.run.features import check_features
-from dualprune.select.keys import check_budget, uniform
+from dualprune.select.keys import check_budget, ties
+from dualprune.select.notes import Notes
+from dualprune.select.quotas import classes
 from dualprune.signatures import Array, check_choice
 
 __all__ = ["moderate"]
@@ -21,9 +22,17 @@ Centre = Literal["median", "mean"]
 
 
 def moderate(
-    features: Array, labels: Array, *, k: int, seed: int, centre: Centre = "median"
+    features: Array,
+    labels: Array,
+    *,
+    k: int,
+    seed: int,
+    centre: Centre = "median",
+    notes: Notes | None = None,
 ) -> Array:
-    """Keep the samples at a middling distance from the centre of their class; ties fall by lot.
+    """Keep the samples at a middling distance from the centre of their class.
+
+    Ties are broken at random.
 
     Parameters
     ----------
@@ -33,6 +42,8 @@ def moderate(
         Shape (samples,), of any kind.
     centre
         Of each number by itself: the median, as in the authors' code, or the mean.
+    notes
+        Where to write what is learned while choosing.
 
     Examples
     --------
@@ -57,20 +68,18 @@ def moderate(
     Xia et al., 2023. Moderate Coreset: A Universal Method of Data Selection for Real-world
     Data-efficient Deep Learning. ICLR.
     """
-    check_budget(k, features, labels)
+    check_budget(k, labels, features=features)
     check_choice("centre", centre, Centre)
-    check_features(features)
-    lots = uniform(seed, 0, len(features))
-    order = np.lexsort((lots, _distances(features, labels, centre)))
+    notes = notes or Notes()
+    notes.kept = "chosen"
+    order = np.lexsort((ties(seed, len(features)), _distances(features, labels, centre)))
     nearer = (len(features) - k + 1) // 2
     return np.sort(order[nearer : nearer + k])
 
 
 def _distances(features: Array, labels: Array, centre: Centre) -> Array:
     distances = np.empty(len(features))
-    classes, groups = np.unique(labels, return_inverse=True)
-    for group in range(len(classes)):
-        members = np.flatnonzero(groups == group)
+    for members in classes(labels, np.arange(len(features))):
         own = features[members].astype(np.float64)
         middle = np.median(own, axis=0) if centre == "median" else own.mean(0)
         distances[members] = np.linalg.norm(own - middle, axis=1)

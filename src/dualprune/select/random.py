@@ -5,13 +5,22 @@ r"""Random: every subset is as likely as any other; the baseline to beat.
 for every set S of k samples out of N.
 """
 
-from dualprune.select.keys import Balance, choose, uniform
+from dualprune.select.keys import RANDOM, Balance, choose, uniform
+from dualprune.select.notes import Notes
 from dualprune.signatures import Array
 
 __all__ = ["random"]
 
 
-def random(labels: Array, *, k: int, seed: int, balance: Balance = "none", floor: int = 0) -> Array:
+def random(
+    labels: Array,
+    *,
+    k: int,
+    seed: int,
+    balance: Balance = "none",
+    floor: int = 0,
+    notes: Notes | None = None,
+) -> Array:
     """Keep a uniform draw without replacement.
 
     Parameters
@@ -22,6 +31,8 @@ def random(labels: Array, *, k: int, seed: int, balance: Balance = "none", floor
         Let every class keep the same share (proportional) or the same number (uniform).
     floor
         Keep at least this many of every class.
+    notes
+        Where to write what is learned while choosing.
 
     Examples
     --------
@@ -39,5 +50,7 @@ def random(labels: Array, *, k: int, seed: int, balance: Balance = "none", floor
     had again. CCS takes the head of a permutation, which is the same law. D2 can draw the same
     number of each class: `balance="uniform"`.
     """
-    keys = uniform(seed, 0, len(labels), stream=1)
-    return choose(keys, k, keys, labels=labels, balance=balance, floor=floor)
+    notes = notes or Notes()
+    notes.kept = "sampled"
+    draws = uniform(seed, 0, len(labels), stream=RANDOM)
+    return choose(draws, k, draws, labels=labels, balance=balance, floor=floor)

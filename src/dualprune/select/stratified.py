@@ -12,17 +12,20 @@ import numpy as np
 
 from dualprune.errors import InputError
 from dualprune.select.keys import (
+    STRATA,
     Unscored,
     check_budget,
     scored,
     smallest,
     smallest_of_each,
+    ties,
     uniform,
 )
+from dualprune.select.notes import Notes
 from dualprune.select.quotas import even
 from dualprune.signatures import Array
 
-__all__ = ["hardest", "stratified"]
+__all__ = ["hardest", "remaining", "stratified"]
 
 
 def stratified(
@@ -34,6 +37,7 @@ def stratified(
     strata: int = 50,
     cut_off: float = 0.0,
     unscored: Unscored = "error",
+    notes: Notes | None = None,
 ) -> Array:
     """Keep a draw that covers every level of the score, after cutting off the hardest samples.
 
@@ -49,6 +53,8 @@ def stratified(
         Share of all samples to drop first: those with the highest `aum`, the hardest.
     unscored
         What to do with samples whose score is NaN.
+    notes
+        Where to write what is learned while choosing.
 
     Examples
     --------
@@ -73,17 +79,15 @@ def stratified(
     Zheng et al., 2023. Coverage-centric Coreset Selection for High Pruning Rates. arXiv:2210.15809
     """
     check_budget(k, scores, aum)
-    lots, ties = uniform(seed, 0, len(scores), stream=2), uniform(seed, 0, len(scores))
-    without, have, rest = scored(np.isnan(scores), k, unscored)
-    left = np.setdiff1d(have, hardest(aum, cut_off, ties), assume_unique=True)
-    if rest > len(left):
-        raise InputError(
-            f"cannot keep {k} of {len(scores)} samples after a cut-off of {cut_off}: "
-            f"{len(left)} are left; keep fewer or cut off less"
-        )
+    notes = notes or Notes()
+    notes.kept = "sampled"
+    without, have, rest = scored(np.isnan(scores), k, unscored, notes)
+    dropped = hardest(aum, cut_off, ties(seed, len(scores)))
+    left = remaining(have, dropped, rest, cut_off, notes)
     levels = _levels(scores[left], strata)
     quotas = even(np.bincount(levels, minlength=strata), rest)
-    chosen = left[smallest_of_each(lots[left], levels, quotas, lots[left])]
+    draws = uniform(seed, 0, len(scores), stream=STRATA)[left]
+    chosen = left[smallest_of_each(draws, levels, quotas, draws)]
     return np.sort(np.concatenate([without, chosen]))
 
 
@@ -97,6 +101,24 @@ def hardest(aum: Array | None, cut_off: float, ties: Array) -> Array:
         raise InputError("a cut-off needs aum, such as score.aum(run['margin'])")
     count = int(Decimal(str(cut_off)) * len(aum))
     return smallest(np.where(np.isnan(aum), np.inf, -aum), count, ties)
+
+
+def remaining(have: Array, dropped: Array, k: int, cut_off: float, notes: Notes) -> Array:
+    """Give the ids of `have` that are not dropped, or refuse to keep more than those.
+
+    >>> remaining(np.arange(4), np.array([1]), 3, 0.25, Notes()).tolist()
+    [0, 2, 3]
+    """
+    cut = np.isin(have, dropped, assume_unique=True)
+    left = have[~cut]
+    if k > len(left):
+        raise InputError(
+            f"cannot keep {k} of {len(have)} samples after a cut-off of {cut_off}: "
+            f"{len(left)} are left; keep fewer or cut off less"
+        )
+    if cut.any():
+        notes.reasons["cut_off"] = have[cut]
+    return left
 
 
 def _levels(scores: Array, strata: int) -> Array:

@@ -3,12 +3,13 @@ r"""Top: the highest scores.
 .. math:: S = \{ i : s_i \ge s_{(k)} \}
 
 where :math:`s_{(k)}` is the kth highest score; of the samples that have exactly that, as many as
-there is room for are drawn by lot.
+there is room for are drawn at random.
 """
 
 import numpy as np
 
-from dualprune.select.keys import Balance, Unscored, choose, uniform
+from dualprune.select.keys import Balance, Unscored, choose, ties
+from dualprune.select.notes import Notes
 from dualprune.signatures import Array
 
 __all__ = ["top"]
@@ -23,8 +24,9 @@ def top(
     balance: Balance = "none",
     floor: int = 0,
     unscored: Unscored = "error",
+    notes: Notes | None = None,
 ) -> Array:
-    """Keep the highest scores; ties fall by lot.
+    """Keep the highest scores; ties are broken at random.
 
     Parameters
     ----------
@@ -36,6 +38,8 @@ def top(
         Keep at least this many of every class.
     unscored
         What to do with samples whose score is NaN.
+    notes
+        Where to write what is learned while choosing.
 
     Examples
     --------
@@ -46,18 +50,20 @@ def top(
     -----
     Time O(samples log samples) at most; memory a few numbers per sample.
 
-    Public code leaves ties to an unstable sort; here they fall by seed and id. DUAL, TDDS, CCS and
+    Public code leaves ties to an unstable sort; here seed and id decide. DUAL, TDDS, CCS and
     Dyn-Unc round the number kept down, DeepCore to the nearest; here a share is rounded half up to
     k. DeepCore can keep the same share of each class: `balance="proportional"`. Scores whose low
     side is kept elsewhere are negated here, so high is always kept.
     """
-    ties = uniform(seed, 0, len(scores))
+    notes = notes or Notes()
+    notes.kept = "top"
     return choose(
         -np.asarray(scores, np.float64),
         k,
-        ties,
+        ties(seed, len(scores)),
         labels=labels,
         balance=balance,
         floor=floor,
         unscored=unscored,
+        notes=notes,
     )
