@@ -42,6 +42,7 @@ def beta(
     scores: Array | None,
     confidence: Array,
     labels: Array | None = None,
+    anchors: Array | None = None,
     *,
     k: int,
     seed: int,
@@ -61,6 +62,8 @@ def beta(
     scores, confidence, labels
         Shape (samples,); scores must not be negative, None weighs by the density alone; labels are
         needed only to balance classes.
+    anchors
+        Scores whose best samples anchor mu, if not `scores`; shape (samples,).
     c_d
         How long to stay with hard samples as more is pruned. Published with ResNets: 5.5 for
         CIFAR-10, 4 for CIFAR-100, 11 for ImageNet; the default is for what is not published.
@@ -104,15 +107,16 @@ def beta(
     Cho et al., 2025. Lightweight Dataset Pruning without Full Training via Example Difficulty and
     Prediction Uncertainty. arXiv:2502.06905
     """
-    check_budget(k, scores, confidence, labels)
+    check_budget(k, scores, confidence, labels, anchors)
     _check(scores, c_d, concentration, mu)
     notes = notes or Notes()
     notes.kept, samples = "sampled", len(confidence)
     tie_keys = ties(seed, samples)
-    if mu is None and scores is not None:
-        mu = anchor_confidence(scores, confidence, tie_keys, anchor=anchor)
+    best = scores if anchors is None else anchors
+    if mu is None and best is not None:
+        mu = anchor_confidence(best, confidence, tie_keys, anchor=anchor)
     if mu is None:
-        raise InputError("beta without scores needs mu, such as anchor_confidence(dual, ...)")
+        raise InputError("beta without scores needs mu, or anchors such as the DUAL scores")
     notes.values["mu"] = mu
     a, b = parameters(mu, 1 - k / samples, c_d=c_d, concentration=concentration)
     weights = log_weights(scores, confidence, a, b)
