@@ -162,7 +162,8 @@ def _below_and_equal(keys: Array, k: int) -> tuple[Array, Array]:
 
 def _first(ids: Array, ties: Array, count: int) -> Array:
     below, equal = _below_and_equal(ties[ids], count)
-    return ids[np.concatenate([below, equal[: count - len(below)]])]
+    first: Array = ids[np.concatenate([below, equal[: count - len(below)]])]
+    return first
 
 
 def choose(

@@ -70,10 +70,11 @@ def prune(
     if materialize:
         _refuse_to_materialize(images, out)
     setup = Setup.of(images, test, name=name, recipe=recipe, model=model)
+    epochs = setup.recipe.record if epochs is None else epochs
+    setup = replace(setup, recipe=replace(setup.recipe, judge_every=epochs))  # once, at the end
     if isinstance(method, str):
         method = find_method(method, 1 - k / len(images))
     method = method.with_defaults(setup.recipe.select)
-    epochs = setup.recipe.record if epochs is None else epochs
     _refuse_another(out, setup, method, k, epochs, seed)
     runs = _record(setup, out, method, epochs, seed, watch)
     arrays = Arrays(runs, epochs=method.epochs or epochs, features=method.features)
