@@ -29,18 +29,9 @@ def rank_correlation(scores: list[Array]) -> float:
     >>> rank_correlation([np.array([1.0, 2.0, 3.0]), np.array([10.0, 20.0, 25.0])])
     1.0
     """
+    from scipy.stats import rankdata  # noqa: PLC0415 - slow to load
+
     everywhere = ~np.isnan(scores).any(axis=0)
-    ranks = [_ranks(each[everywhere]) for each in scores]
+    ranks = [rankdata(column[everywhere]) for column in scores]
     pairs = np.corrcoef(ranks)[np.triu_indices(len(scores), 1)]
     return float(np.mean(pairs))
-
-
-def _ranks(values: Array) -> Array:
-    """Rank from 1; equal values share the mean of their ranks.
-
-    >>> _ranks(np.array([5.0, 1.0, 5.0])).tolist()
-    [2.5, 1.0, 2.5]
-    """
-    _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
-    shared: Array = (np.cumsum(counts) - (counts - 1) / 2)[inverse]
-    return shared

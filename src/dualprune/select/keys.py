@@ -161,8 +161,10 @@ def _below_and_equal(keys: Array, k: int) -> tuple[Array, Array]:
 
 
 def _first(ids: Array, ties: Array, count: int) -> Array:
+    """Give the `count` of these ids with the smallest ties, equal ones by position."""
     below, equal = _below_and_equal(ties[ids], count)
-    return ids[np.concatenate([below, equal[: count - len(below)]])]
+    chosen: Array = ids[np.concatenate([below, equal[: count - len(below)]])]
+    return chosen
 
 
 def choose(
