@@ -130,9 +130,11 @@ def _surely_smallest(keys: Array, groups: Array, quotas: Array) -> tuple[Array, 
     almost all; in doubt are only those that share these bits with the last one of their group.
     """
     shift = max(1, (len(quotas) - 1).bit_length())
-    bits = groups.astype(np.uint32)
-    bits <<= 32 - shift
-    bits |= _leading_bits(keys) >> shift
+    bits = np.empty(len(keys), np.uint32)
+    for start in range(0, len(keys), 2**15):  # few enough to stay in the cache
+        part = slice(start, start + 2**15)
+        bits[part] = groups[part].astype(np.uint32) << (32 - shift)
+        bits[part] |= _leading_bits(keys[part]) >> shift
     ordered = np.sort(bits)
     lowest = np.arange(len(quotas), dtype=np.uint32) << (32 - shift)
     starts = np.searchsorted(ordered, lowest)
