@@ -3,13 +3,14 @@
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 from torch import nn
 
-from dualprune.data import Images
+from dualprune.data import Images, load
 from dualprune.errors import InputError
 from dualprune.select import random
 from dualprune.signatures import Array
@@ -28,8 +29,8 @@ _HELD_OUT_SEED = 0x68656C64  # nobody's own, so that no random coreset is the sa
 class Setup:
     """Data, recipe and model; made with `Setup.of`.
 
-    `held_out` are ids that no training is judged on after it saw them: where there are no test
-    images, a tenth of every class is kept apart to judge by. `judged_on` says which of the two.
+    `held_out`: ids set aside for evaluation, never trained on; a tenth of every class where there
+    are no test images, else none. `judged_on` says which of the two.
     """
 
     images: Images
@@ -67,6 +68,20 @@ class Setup:
                 f"training images have {data.shape[0]} channels, test images {judge.shape[0]}"
             )
         return Setup(images, data, judge, test, judged_on, held_out, recipe, model)
+
+    @staticmethod
+    def load(
+        data: str,
+        *,
+        recipe: str = "auto",
+        model: str | nn.Module = "auto",
+        download: bool = False,
+        out: Path | None = None,
+    ) -> "Setup":
+        """Load data by its name or path, at the size that its recipe wants."""
+        chosen = find_recipe(recipe, data, gpu=device().type == "cuda")
+        images, test = load(data, download=download, out=out, size=chosen.size)
+        return Setup.of(images, test, name=data, recipe=chosen, model=model)
 
     def judged_by_validation(self) -> "Setup":
         """Give the same with a part of the training images to judge by, not the test images."""

@@ -73,16 +73,18 @@ def compare(
         What to train and how; `auto` chooses by the data and the machine.
     """
     out = Path(out)
+    name = "images" if isinstance(data, Images) else str(data)
+    how = find_recipe(recipe, name, gpu=device().type == "cuda")
     images, test = (
-        (data, None) if isinstance(data, Images) else load(data, download=download, out=out)
+        (data, None)
+        if isinstance(data, Images)
+        else load(data, download=download, out=out, size=how.size)
     )
     judged_on = "test"
     if test is None:  # held out from the start, so that all methods choose as many of the same
         images, test = validation_split(images, 0.1, seed=0)
         judged_on = "validation"
-    name = "images" if isinstance(data, Images) else str(data)
     budgets = [budget(len(images), keep=str(amount)) for amount in keep]
-    how = find_recipe(recipe, name, gpu=device().type == "cuda")
     setting = Setting(
         name="compare",
         data=name,
