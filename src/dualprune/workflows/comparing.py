@@ -85,18 +85,10 @@ def compare(
         images, test = validation_split(images, 0.1, seed=0)
         judged_on = "validation"
     budgets = [budget(len(images), keep=str(amount)) for amount in keep]
-    setting = Setting(
-        name="compare",
-        data=name,
-        about=f"{len(images):,} samples of {Path(name).name}, {how.epochs} epochs",
-        recipe=how.name,
-        model=how.model if model == "auto" else model,
-        record=how.record,
-        epochs={"early": how.record},
-        seeds=seeds,
-        judged_on=judged_on,
-        loaded=(images, test),
+    setting = Setting.of(
+        "compare", how, images, test, seeds=seeds, model=model, judged_on=judged_on
     )
+    setting = replace(setting, about=f"{Path(name).name}, {setting.about}")
     grid = grid_of(setting, methods, [1 - k / len(images) for k in budgets])
     return run_and_present(grid, out, watch)
 
