@@ -50,7 +50,7 @@ def _show(cell: Cell, out: Path, comparison: Comparison) -> list[Path]:
     coreset = chosen(cell, home)
     facts = gather(run, coreset)
     setup = cell.setting.setup(shifted, cell.grid.model, {})
-    coreset = describe(coreset, facts, setup, _TITLE, cell.setting.record)
+    coreset = describe(coreset, facts, setup, _TITLE, cell.setting.record, workflow="demo")
     if find_spec("matplotlib") is not None:
         wrong = np.isin(np.arange(run.samples), shifted.wrong["labels"])
         marked = {"kept: 30 % (red)": coreset.mask, "wrong labels (red)": wrong}

@@ -141,7 +141,9 @@ def _record(
     ]
 
 
-def describe(coreset: Coreset, facts: Facts, setup: Setup, data: str, epochs: int) -> Coreset:
+def describe(
+    coreset: Coreset, facts: Facts, setup: Setup, data: str, epochs: int, workflow: str = "prune"
+) -> Coreset:
     """Give the coreset with a card that also says what was trained to record, and what it saves."""
     recipe, samples = setup.recipe, facts.samples
     training = Training(
@@ -154,6 +156,7 @@ def describe(coreset: Coreset, facts: Facts, setup: Setup, data: str, epochs: in
         suspects=int(facts.labels.suspect.sum()),
         full_passes=recipe.passes(samples, samples),
         coreset_passes=recipe.passes(len(coreset), samples),
+        workflow=workflow,
     )
     return replace(coreset, card=replace(coreset.card, training=training))
 
