@@ -139,6 +139,19 @@ def test_a_selector_of_ones_own_must_give_k_different_ids(run, ids, wrong):
         choose(run, Method(None, bad), keep=3)
 
 
+def test_a_score_of_ones_own_must_look_at_each_sample_by_itself(run):
+    def ranked(target_prob: Array) -> Array:
+        return np.argsort(np.argsort(target_prob.mean(axis=0))) / target_prob.shape[1]
+
+    def one_for_all(target_prob: Array) -> Array:
+        return target_prob.mean()
+
+    with pytest.raises(InputError, match="ranked gives a sample another score when other samples"):
+        choose(run, Method(ranked), keep=3)
+    with pytest.raises(InputError, match=r"one_for_all must give one number per sample.*\(\)"):
+        choose(run, Method(one_for_all), keep=3)
+
+
 def test_several_scores_are_computed_in_one_reading(run, monkeypatch):
     readings = []
     monkeypatch.setattr(Run, "map", _counting(Run.map, readings))

@@ -14,14 +14,14 @@ from dualprune.run import Run
 from dualprune.run.derived import DERIVED
 from dualprune.score import SCORES
 from dualprune.score.observed import mean_observed
-from dualprune.signatures import Array, check_knobs, inputs
+from dualprune.signatures import Array, check_knobs, inputs, name_of
 
 __all__ = ["Arrays", "sources"]
 
 Score = Callable[..., Array]
 Wanted = tuple[Score, Mapping[str, Any]]
 
-_OF_THE_RUN = ("labels", "features")
+_FEW = 32  # samples that are scored a second time, by themselves
 
 
 class Arrays:
@@ -121,7 +121,7 @@ class Arrays:
         read = sorted({name for fn, _ in wanted for name in _signals(fn, run)})
 
         def score(**block: Array) -> list[Array]:
-            return [_apply(fn, block, knobs) for fn, knobs in wanted]
+            return [_checked(fn, block, knobs) for fn, knobs in wanted]
 
         columns = [np.empty(run.samples) for _ in wanted]
         for ids, parts in run.map(score, read, epochs=self.epochs):
@@ -177,6 +177,27 @@ def _apply(fn: Score, block: Mapping[str, Array], knobs: Mapping[str, Any]) -> A
         elif name in SCORES and (needed or _can(SCORES[name], block)):
             data[name] = _apply(SCORES[name], block, {})
     return fn(**data, **knobs)
+
+
+def _checked(fn: Score, block: Mapping[str, Array], knobs: Mapping[str, Any]) -> Array:
+    """Refuse scores of somebody's own that depend on which samples are scored together."""
+    scores = _apply(fn, block, knobs)
+    if fn in SCORES.values():
+        return scores
+    samples = next(iter(block.values())).shape[1]
+    if np.shape(scores) != (samples,):
+        raise InputError(
+            f"{name_of(fn)} must give one number per sample, shape ({samples},); got shape "
+            f"{np.shape(scores)}"
+        )
+    few = {name: column[:, : min(_FEW, samples // 2)] for name, column in block.items()}
+    alone = _apply(fn, few, knobs) if samples > 1 else scores
+    if not np.allclose(alone, scores[: len(alone)], rtol=1e-5, equal_nan=True):
+        raise InputError(
+            f"{name_of(fn)} gives a sample another score when other samples are scored with it; "
+            "scores are computed for blocks of samples, so look at each sample by itself"
+        )
+    return scores
 
 
 def _can(fn: Score, block: Mapping[str, Array]) -> bool:
