@@ -71,7 +71,7 @@ class Setup:
 
     @staticmethod
     def load(
-        data: str,
+        data: str | Path,
         *,
         recipe: str = "auto",
         model: str | nn.Module = "auto",
@@ -79,9 +79,9 @@ class Setup:
         out: Path | None = None,
     ) -> "Setup":
         """Load data by its name or path, at the size that its recipe wants."""
-        chosen = find_recipe(recipe, data, gpu=device().type == "cuda")
+        chosen = find_recipe(recipe, str(data), gpu=device().type == "cuda")
         images, test = load(data, download=download, out=out, size=chosen.size)
-        return Setup.of(images, test, name=data, recipe=chosen, model=model)
+        return Setup.of(images, test, name=str(data), recipe=chosen, model=model)
 
     def judged_by_validation(self) -> "Setup":
         """Give the same with a part of the training images to judge by, not the test images."""

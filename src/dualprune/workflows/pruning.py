@@ -69,7 +69,7 @@ def prune(
         name, setup = "images", Setup.of(data, None, recipe=recipe, model=model)
     else:
         name = str(data)
-        setup = Setup.load(name, recipe=recipe, model=model, download=download, out=out)
+        setup = Setup.load(data, recipe=recipe, model=model, download=download, out=out)
     images = setup.images
     k = budget(len(images), keep=str(keep))
     if materialize:
