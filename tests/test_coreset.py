@@ -1,6 +1,7 @@
 """Coresets: their ids, their card, why each sample is in them; and what they are applied to."""
 
 import hashlib
+from dataclasses import replace
 from importlib.metadata import version
 
 import numpy as np
@@ -11,6 +12,7 @@ import dualprune
 from dualprune import Method, choose
 from dualprune.coreset import Coreset
 from dualprune.errors import DamagedError, InputError, MissingError
+from dualprune.method import find_method
 from dualprune.run import Run
 from dualprune.run.attempts import Attempt
 from dualprune.run.writer import write_part
@@ -74,6 +76,14 @@ def test_without_scores_beta_takes_mu_from_the_best_of_dual(run):
     assert coreset.card.method == "beta"
     expected = dualprune.select.beta(None, SCORES["confidence"](p), k=7, seed=2, mu=mu)
     np.testing.assert_array_equal(coreset.ids, expected)
+
+
+def test_beta_with_a_mu_needs_no_epochs_for_what_would_anchor_it(run):
+    method = replace(find_method("beta", 0.5), select_knobs={"mu": 0.4})
+    coreset = choose(run, method, keep=7, epochs=3)
+    assert coreset.card.values["mu"] == 0.4
+    with pytest.raises(InputError, match="needs mu, or anchors such as the DUAL scores"):
+        choose(run, "beta", keep=7, epochs=3)
 
 
 def test_a_coreset_comes_back_as_it_was_saved(tmp_path, run):
