@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
-from dualprune.agreement import mean_overlap, overlap, rank_correlation
+from dualprune.experiments.agreement import mean_overlap, overlap, rank_correlation
 
 
 def test_overlap_is_a_share_of_the_smaller_coreset():

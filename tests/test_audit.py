@@ -51,7 +51,7 @@ def test_no_label_is_called_wrong_where_no_group_stands_apart(tmp_path):
     beliefs = rng.dirichlet(np.full(CLASSES, 5.0), (6, 500))
     found = audit(write_beliefs(tmp_path, beliefs, rng.integers(0, CLASSES, 500)))
     assert (found.columns["label_quality"] < 0.5).sum() > 250
-    assert found.issues == 0
+    assert found.suspects == 0
 
 
 @pytest.mark.parametrize("share", [0.05, 0.2, 0.4])
@@ -61,8 +61,8 @@ def test_flipped_labels_are_found_where_the_model_resists_them(tmp_path, share):
     labels, flipped = flip_labels(true, share, CLASSES, seed=1)
     beliefs = believing(true, rng.uniform(0.55, 0.95, 1000))
     found = audit(write_beliefs(tmp_path, beliefs, labels))
-    assert found.issues == len(flipped)
-    assert set(found.columns["id"][: found.issues]) == set(flipped)
+    assert found.suspects == len(flipped)
+    assert set(found.columns["id"][: found.suspects]) == set(flipped)
     order = found.columns["id"]
     assert (found.columns["predicted_label"] == true[order]).all()
 
@@ -109,5 +109,5 @@ def test_wrong_labels_of_digits_are_found_by_a_model_that_learns_them(tmp_path):
     found = audit(record(setup, tmp_path, epochs=12))
     worst = found.columns["id"][: len(flipped)]
     assert np.isin(worst, flipped).mean() > 0.9
-    assert 0.7 < found.issues / len(flipped) < 1.3
-    assert audit(record(Setup.of(images, test, name="digits"), tmp_path / "clean")).issues < 20
+    assert 0.7 < found.suspects / len(flipped) < 1.3
+    assert audit(record(Setup.of(images, test, name="digits"), tmp_path / "clean")).suspects < 20

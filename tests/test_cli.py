@@ -1,6 +1,5 @@
 """The commands, as a user types them."""
 
-import json
 import subprocess
 import sys
 
@@ -10,6 +9,7 @@ import pytest
 
 from dualprune import Coreset, Run, score, select
 from dualprune.cli.__main__ import app
+from dualprune.method import Arrays
 from dualprune.run.attempts import Attempt, Description
 from dualprune.run.features import write_features
 from dualprune.run.writer import begin, write_part
@@ -54,7 +54,7 @@ def test_every_score_is_a_command_that_prints_the_file_it_wrote(dualprune, run, 
     assert (code, err) == (0, "")
     table = pq.read_table(out.strip())
     assert table.column_names == ["id", "score"]
-    expected = score.from_runs(SCORES[name], Run(run))
+    expected = Arrays([Run(run)]).score(SCORES[name])
     np.testing.assert_array_equal(table.column("score").to_numpy(), expected)
 
 
@@ -102,12 +102,12 @@ def test_random_plus_beta_takes_mu_from_dual(dualprune, run, tmp_path):
     code, _, _ = dualprune(
         "select", "beta", run, "--score", "none", "--prune", "50%", "--out", tmp_path / "small"
     )
-    card = json.loads((tmp_path / "small" / "card.json").read_text())
+    card = Coreset.load(tmp_path / "small").card
     p = Run(run)["target_prob"]
     best = np.argsort(score.dual(p))[-10:]
     assert code == 0
-    assert card["method"] == "beta"
-    assert card["knobs"]["select"]["mu"] == pytest.approx(score.confidence(p)[best].mean())
+    assert card.method == "beta"
+    assert card.values["mu"] == pytest.approx(score.confidence(p)[best].mean())
 
 
 @pytest.mark.parametrize("selector", SELECTORS)
@@ -127,7 +127,7 @@ def test_the_mean_over_runs_needs_a_place(dualprune, tmp_path, run):
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "said"),
     [
         (["score", "dual", "nowhere"], "there is no run at nowhere"),
         (["score", "dual", "RUN", "--epochs", "99"], "epochs must be from 1 to 12, got 99"),
@@ -140,32 +140,27 @@ def test_the_mean_over_runs_needs_a_place(dualprune, tmp_path, run):
         (["doctor", "nowhere"], "there is no run at nowhere"),
     ],
 )
-def test_mistakes_are_told_in_a_sentence(dualprune, run, words, told, tmp_path, monkeypatch):
+def test_mistakes_are_said_in_a_sentence(dualprune, run, words, said, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     code, out, err = dualprune(*[run if word == "RUN" else word for word in words])
     assert (code, out) == (2, "")
-    assert told in err
+    assert said in err
     assert err.startswith("dualprune: ")
     assert not (tmp_path / "x").exists()
 
 
-def test_scores_of_another_run_are_refused(dualprune, run, tmp_path):
+def test_scores_of_another_run_or_of_other_epochs_are_refused(dualprune, run, tmp_path):
     _, scores, _ = dualprune("score", "dual", run)
+    flags = ("--score", scores.strip(), "--keep", "3", "--out", tmp_path / "x")
+    code, _, err = dualprune("select", "top", run, "--epochs", "5", *flags)
+    assert (code, "the scores are over 12 epochs, not 5" in err) == (2, True)
+    write_epochs(tmp_path / "other", range(1, EPOCHS + 1), absent=[7])
+    code, _, err = dualprune("select", "top", tmp_path / "other", *flags)
+    assert (code, "made from other runs" in err) == (2, True)
     write_epochs(run, [EPOCHS + 1], start_epoch=EPOCHS + 1)
-    words = [
-        "select",
-        "top",
-        run,
-        "--score",
-        scores.strip(),
-        "--keep",
-        "3",
-        "--out",
-        tmp_path / "x",
-    ]
-    code, _, err = dualprune(*words)
-    assert code == 2
-    assert "score again" in err
+    code, _, err = dualprune("select", "top", run, *flags)
+    assert (code, "score again" in err) == (2, True)
+    assert not (tmp_path / "x").exists()
 
 
 def test_methods_lists_everything_and_what_cannot_be_had(dualprune):

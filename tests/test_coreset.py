@@ -1,7 +1,7 @@
 """Coresets: their ids, their card, why each sample is in them; and what they are applied to."""
 
 import hashlib
-import json
+from dataclasses import replace
 from importlib.metadata import version
 
 import numpy as np
@@ -9,15 +9,19 @@ import pyarrow.parquet as pq
 import pytest
 
 import dualprune
+from dualprune import Method, choose
 from dualprune.coreset import Coreset
 from dualprune.errors import DamagedError, InputError, MissingError
-from dualprune.method.choose import score_runs, select_from
+from dualprune.method import find_method
 from dualprune.run import Run
 from dualprune.run.attempts import Attempt
 from dualprune.run.writer import write_part
 from dualprune.score import SCORES
 from tests.by_hand import dual_by_hand, mean
 from tests.run_by_hand import trajectories, write_run
+
+
+WITH_KNOBS = Method("dual", "beta", score_knobs={"window": 4}, select_knobs={"c_d": 4.0})
 
 
 @pytest.fixture
@@ -28,8 +32,7 @@ def run(tmp_path):
 def test_a_coreset_has_the_ids_of_its_method(run):
     p = run["target_prob"][:11]
     scores, confidence = SCORES["dual"](p, window=4), SCORES["confidence"](p)
-    scored = score_runs("dual", [run], epochs=11, given={"window": 4})
-    coreset = select_from("beta", [run], scored, k=13, seed=5, given={"c_d": 4.0})
+    coreset = choose(run, WITH_KNOBS, keep=13, seed=5, epochs=11)
     expected = dualprune.select.beta(scores, confidence, k=13, seed=5, c_d=4.0)
     np.testing.assert_array_equal(coreset.ids, expected)
     np.testing.assert_array_equal(coreset.columns["score"], scores)
@@ -39,19 +42,18 @@ def test_a_coreset_has_the_ids_of_its_method(run):
 
 
 def test_the_card_says_where_the_ids_come_from(run):
-    scored = score_runs("dual", [run], epochs=11, given={"window": 4})
-    coreset = select_from("beta", [run], scored, k=13, seed=5, given={"c_d": 4.0})
+    coreset = choose(run, WITH_KNOBS, keep=13, seed=5, epochs=11)
     card = coreset.card
     little_endian = b"".join(int(i).to_bytes(8, "little", signed=True) for i in coreset.ids)
-    assert card["ids_sha256"] == hashlib.sha256(little_endian).hexdigest()
-    assert card["method"] == "dual+beta"
-    assert card["knobs"]["score"] == {"window": 4}
-    assert card["knobs"]["select"]["c_d"] == 4.0
-    assert card["knobs"]["select"]["concentration"] == 15.0
-    assert (card["seed"], card["k"], card["samples"], card["epochs"]) == (5, 13, 40, 11)
-    assert card["runs"] == [run.fingerprint]
-    assert card["versions"]["dualprune"] == version("dualprune")
-    assert card["versions"]["numpy"] == np.__version__
+    assert card.ids_sha256 == hashlib.sha256(little_endian).hexdigest()
+    assert (card.method, card.score, card.selector) == ("dual+beta", "dual", "beta")
+    assert card.score_knobs == {"window": 4}
+    assert card.select_knobs["c_d"] == 4.0
+    assert card.select_knobs["concentration"] == 15.0
+    assert (card.seed, card.k, card.samples, card.epochs) == (5, 13, 40, 11)
+    assert card.runs == [run.fingerprint]
+    assert card.versions["dualprune"] == version("dualprune")
+    assert card.versions["numpy"] == np.__version__
 
 
 def test_the_fingerprint_stays_until_more_is_recorded(run):
@@ -66,23 +68,31 @@ def test_the_fingerprint_stays_until_more_is_recorded(run):
 
 
 def test_without_scores_beta_takes_mu_from_the_best_of_dual(run):
-    coreset = select_from("beta", [run], None, k=7, seed=2)
+    coreset = choose(run, "beta", keep=7, seed=2)
     p = run["target_prob"]
     best = sorted(range(40), key=lambda i: -dual_by_hand(p.tolist())[i])[:10]
-    mu = coreset.card["knobs"]["select"]["mu"]
+    mu = coreset.card.values["mu"]
     assert mu == pytest.approx(mean([mean(p[:, i].tolist()) for i in best]), rel=1e-12)
-    assert coreset.card["method"] == "beta"
+    assert coreset.card.method == "beta"
     expected = dualprune.select.beta(None, SCORES["confidence"](p), k=7, seed=2, mu=mu)
     np.testing.assert_array_equal(coreset.ids, expected)
 
 
+def test_beta_with_a_mu_needs_no_epochs_for_what_would_anchor_it(run):
+    method = replace(find_method("beta", 0.5), select_knobs={"mu": 0.4})
+    coreset = choose(run, method, keep=7, epochs=3)
+    assert coreset.card.values["mu"] == 0.4
+    with pytest.raises(InputError, match="needs mu, or anchors such as the DUAL scores"):
+        choose(run, "beta", keep=7, epochs=3)
+
+
 def test_a_coreset_comes_back_as_it_was_saved(tmp_path, run):
-    coreset = select_from("beta", [run], score_runs("dual", [run]), k=13)
+    coreset = choose(run, "dual+beta", keep=13)
     folder = coreset.save(tmp_path / "deep" / "coreset")
     back = Coreset.load(folder)
     assert back.ids.dtype == np.int64
     np.testing.assert_array_equal(back.ids, coreset.ids)
-    assert back.card == json.loads(json.dumps(coreset.card))
+    assert back.card == coreset.card
     assert list(back.columns) == list(coreset.columns)
     for name, values in coreset.columns.items():
         np.testing.assert_array_equal(back.columns[name], values)
@@ -92,7 +102,7 @@ def test_a_coreset_comes_back_as_it_was_saved(tmp_path, run):
 
 
 def test_saving_over_a_coreset_is_refused_and_changes_nothing(tmp_path, run):
-    first, second = (select_from("random", [run], None, k=9, seed=seed) for seed in (0, 1))
+    first, second = (choose(run, "random", keep=9, seed=seed) for seed in (0, 1))
     folder = first.save(tmp_path / "coreset")
     with pytest.raises(InputError, match="already holds a coreset"):
         second.save(folder)
@@ -102,7 +112,7 @@ def test_saving_over_a_coreset_is_refused_and_changes_nothing(tmp_path, run):
 def test_a_coreset_that_is_not_there_or_not_what_was_written_is_an_error(tmp_path, run):
     with pytest.raises(MissingError, match=r"no card\.json"):
         Coreset.load(tmp_path / "nothing")
-    one, other = (select_from("random", [run], None, k=9, seed=seed) for seed in (0, 1))
+    one, other = (choose(run, "random", keep=9, seed=seed) for seed in (0, 1))
     folder = one.save(tmp_path / "one")
     elsewhere = other.save(tmp_path / "other")
     (folder / "coreset.parquet").write_bytes((elsewhere / "coreset.parquet").read_bytes())
@@ -122,13 +132,13 @@ def reasons(coreset):
 
 
 def test_the_reason_of_top_is_top(run):
-    coreset = select_from("top", [run], score_runs("dual", [run]), k=5)
+    coreset = choose(run, "dual", keep=5)
     assert reasons(coreset) == {"top": coreset.ids.tolist()}
 
 
 def test_the_reason_of_a_draw_is_sampled(run):
-    for name, scored in (("random", None), ("beta", score_runs("dual", [run]))):
-        coreset = select_from(name, [run], scored, k=5)
+    for name in ("random", "dual+beta"):
+        coreset = choose(run, name, keep=5)
         assert reasons(coreset) == {"sampled": coreset.ids.tolist()}
 
 
@@ -136,20 +146,20 @@ def test_what_has_no_weight_is_filled_in_and_counted(tmp_path):
     losses = trajectories()
     losses[:, 10:] = 0.3  # a belief that never moves scores zero
     run = write_run(tmp_path / "run", losses)
-    coreset = select_from("beta", [run], score_runs("dual", [run]), k=14)
+    coreset = choose(run, "dual+beta", keep=14)
     why = reasons(coreset)
     assert why["sampled"] == list(range(10))
-    assert len(why["filled"]) == coreset.card["filled"] == 4
+    assert len(why["filled"]) == coreset.card.reasons["filled"] == 4
     assert sorted(why["sampled"] + why["filled"]) == coreset.ids.tolist()
 
 
 def test_what_was_cut_off_says_so(run):
-    scored = score_runs("aum", [run])
-    coreset = select_from("stratified", [run], scored, k=12, given={"cut_off": 0.2})
+    method = Method("aum", "stratified", select_knobs={"cut_off": 0.2})
+    coreset = choose(run, method, keep=12)
     why = reasons(coreset)
-    assert why["cut_off"] == sorted(np.argsort(-scored.values)[:8].tolist())
+    assert why["cut_off"] == sorted(np.argsort(-coreset.columns["score"])[:8].tolist())
     assert why["sampled"] == coreset.ids.tolist()
-    assert coreset.card["cut_off"] == 8
+    assert coreset.card.reasons["cut_off"] == 8
 
 
 @pytest.mark.parametrize("unscored", ["keep", "drop"])
@@ -157,17 +167,16 @@ def test_what_has_no_score_says_so_whether_kept_or_not(unscored, tmp_path):
     losses = trajectories()
     losses[5:, [3, 30]] = np.nan
     run = write_run(tmp_path / "run", losses)
-    scored = score_runs("dual", [run])
     for name in ("top", "beta", "stratified"):
-        coreset = select_from(name, [run], scored, k=9, given={"unscored": unscored})
+        coreset = choose(run, Method("dual", name, select_knobs={"unscored": unscored}), keep=9)
         assert reasons(coreset)["unscored"] == [3, 30]
-        assert coreset.card["unscored"] == 2
+        assert coreset.card.reasons["unscored"] == 2
         assert len({3, 30} & set(coreset.ids.tolist())) == (2 if unscored == "keep" else 0)
 
 
 @pytest.fixture
 def coreset(run):
-    return select_from("random", [run], None, k=9, seed=3)
+    return choose(run, "random", keep=9, seed=3)
 
 
 def test_an_array_is_indexed(coreset):

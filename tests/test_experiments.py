@@ -13,22 +13,32 @@ import pytest
 
 from dualprune.data import CORRUPTIONS
 from dualprune.errors import DamagedError, InputError
-from dualprune.experiments import results, runner
-from dualprune.experiments.cells import cells, recordings
-from dualprune.experiments.drawing import _over_random, _removed_kinds, _uses, draw
-from dualprune.experiments.experiment import WHOLE, Experiment, Row, experiments, find_experiment
-from dualprune.experiments.results import Line, append, read
-from dualprune.experiments.runner import _alone, found, missing, run, workplace
+from dualprune.experiments import runner
+from dualprune.experiments.accuracy import _over_random, _uses
+from dualprune.experiments.experiment import experiments, find_experiment
+from dualprune.experiments.grid import WHOLE, Row, recordings
+from dualprune.experiments.kinds import KINDS, tabulate
+from dualprune.experiments.removed import _of_kind
+from dualprune.experiments.results import NUMBERS, Line, append, read
+from dualprune.experiments.runner import _alone, lines_of, missing, run, workplace
 from dualprune.experiments.setting import settings
-from dualprune.experiments.table import as_latex, as_markdown, tabulate
+from dualprune.experiments.table import as_latex, as_markdown
 
 SMALL = "sampling-cifar10"  # few rows
-TIMES = ("training_seconds",)
+TIMES = ("training_seconds", "recording_seconds")
 
 
-def run_here(experiment, out, scale="smoke"):
+def smoke(name):
+    return find_experiment(name).at("smoke")
+
+
+def run_here(grid, out):
     with ThreadPoolExecutor(1) as pool:
-        return run(experiment, scale, out, pool=pool, tell=str)
+        return run(grid, out, pool=pool)
+
+
+def draw(grid, lines, folder, out):
+    return KINDS[grid.kind].draw(grid, lines, folder, workplace(out))
 
 
 @pytest.fixture(scope="module")
@@ -39,26 +49,26 @@ def out(tmp_path_factory):
 def numbers(lines):
     """What was measured, without the clock."""
     return {
-        line.cell: {name: value for name, value in line.values.items() if name not in TIMES}
+        line.key: {name: value for name, value in line.values.items() if name not in TIMES}
         for line in lines
     }
 
 
 @pytest.mark.parametrize("name", experiments())
 def test_every_experiment_runs_and_is_drawn(name, out):
-    experiment = find_experiment(name)
-    lines = run_here(experiment, out)
-    wanted = list(cells(experiment, "smoke"))
-    assert {line.cell for line in lines} == {cell.key for cell in wanted}
-    assert missing(experiment, "smoke", out) == []
-    if lines and experiment.kind != "picture":
-        table = tabulate(experiment, "smoke", lines)
+    grid = smoke(name)
+    lines = run_here(grid, out)
+    assert {line.key for line in lines} == {cell.key for cell in grid.cells()}
+    assert missing(grid, out) == []
+    table = tabulate(grid, lines)
+    assert (table is None) == (not lines or grid.kind == "picture")
+    if table is not None:
         assert all(entry.ours for row in table.rows.values() for entry in row)
         for name_ in table.rows:
             assert name_ in as_markdown(table)
     folder = out / name
     folder.mkdir()
-    drawn = draw(experiment, "smoke", lines, folder, workplace(out))
+    drawn = draw(grid, lines, folder, out)
     assert drawn
     for path in drawn:
         assert path.read_bytes().startswith(b"\x89PNG")
@@ -67,28 +77,27 @@ def test_every_experiment_runs_and_is_drawn(name, out):
 
 @pytest.mark.parametrize("name", ["removed-images-20", "stability", "overlap", SMALL])
 def test_what_is_there_so_far_is_drawn(name, out, tmp_path):
-    experiment = find_experiment(name)
-    lines = run_here(experiment, out)
+    grid = smoke(name)
+    lines = run_here(grid, out)
     for count in (1, len(lines) // 2):
         for some in (lines[:count], lines[count:]):
-            draw(experiment, "smoke", some, tmp_path, workplace(out))
-            table = tabulate(experiment, "smoke", some)
-            assert table.rows or "everything reaches" in table.title
+            draw(grid, some, tmp_path, out)
+            table = tabulate(grid, some)
+            assert table.rows or "all the data reaches" in table.title
 
 
 def test_lines_come_in_the_order_of_the_table(out, tmp_path):
-    experiment = find_experiment(SMALL)
-    lines = run_here(experiment, out)
+    grid = smoke(SMALL)
+    lines = run_here(grid, out)
     for line in reversed(lines):
         append(tmp_path / "results.jsonl", line)
-    wanted = [cell.key for cell in cells(experiment, "smoke")]
-    assert [line.cell for line in found(experiment, "smoke", tmp_path)] == wanted
+    assert [line.key for line in lines_of(grid, tmp_path)] == [cell.key for cell in grid.cells()]
 
 
 def test_coresets_are_drawn_once_beside_what_is_chosen_while_training(out, tmp_path):
-    experiment = find_experiment("dynamic-noise")
-    lines = run_here(experiment, out)
-    drawn = draw(experiment, "smoke", lines, tmp_path, workplace(out))
+    grid = smoke("dynamic-noise")
+    lines = run_here(grid, out)
+    drawn = draw(grid, lines, tmp_path, out)
     assert [path.stem for path in drawn][-2:] == ["accuracy-by-images", "uses"]
     uses = _uses([line for line in lines if line.row != WHOLE.name])
     assert list(uses) == ["any coreset", "Random (dynamic)", "InfoBatch", "IES"]
@@ -114,35 +123,31 @@ def test_gains_are_over_what_is_chosen_by_chance_and_trained_alike():
 
 
 def test_kinds_of_corruption_are_drawn_apart(out, tmp_path):
-    experiment = find_experiment("removed-images-20")
-    lines = run_here(experiment, out)
-    drawn = draw(experiment, "smoke", lines, tmp_path, workplace(out))
+    grid = smoke("removed-images-20")
+    lines = run_here(grid, out)
+    drawn = draw(grid, lines, tmp_path, out)
     assert [path.stem for path in drawn] == ["removed", "removed-kinds"]
-    kinds = _removed_kinds([line for line in lines if line.row == "DUAL"])
-    assert list(kinds) == list(CORRUPTIONS)
-    for kind, values in kinds.items():
-        stored = [line.values["removed"][kind] for line in lines if line.row == "DUAL"]
-        assert values.tolist() == [stored]
+    same = [line for line in lines if line.row == "DUAL"]
+    for kind in CORRUPTIONS:
+        assert _of_kind(same, kind).tolist() == [[line.values["removed"][kind] for line in same]]
 
 
 def test_a_cell_begins_as_soon_as_its_own_recording_is_there(tmp_path, monkeypatch):
     begun, seen = Event(), []
 
-    def make_recording(wanted, _):
+    def make_recording(wanted, *_):
         assert wanted.seed == 0 or begun.wait(20)
 
-    def measure(cell, _):
+    def measure(cell, *_):
         seen.append((cell.seed, bool(cell.recordings)))
         if (0, True) in seen:
             begun.set()
         return {"accuracy": 0.5}
 
     monkeypatch.setattr(runner, "make_recording", make_recording)
-    monkeypatch.setattr(runner, "measure", measure)
-    smoke = replace(settings()["smoke"], seeds=2)
-    monkeypatch.setattr(Experiment, "setting", lambda *_: smoke)
+    monkeypatch.setattr(runner, "_measure", measure)
     with ThreadPoolExecutor(2) as pool:
-        lines = run(find_experiment("fitting"), "smoke", tmp_path, pool=pool, tell=str)
+        lines = run(replace(smoke("fitting"), seeds=2), tmp_path, pool=pool)
     assert len(lines) == len(seen)
     assert {(0, True), (1, True), (0, False), (1, False)} == set(seen)
 
@@ -163,7 +168,7 @@ class Watched(ThreadPoolExecutor):
 def test_the_first_failure_ends_what_has_not_begun_and_keeps_what_is_done(tmp_path, monkeypatch):
     pool, seen = Watched(), []
 
-    def measure(cell, _):
+    def measure(cell, *_):
         seen.append(cell)
         if len(seen) == 3:
             raise ZeroDivisionError
@@ -171,9 +176,9 @@ def test_the_first_failure_ends_what_has_not_begun_and_keeps_what_is_done(tmp_pa
         return {"accuracy": 0.5}
 
     monkeypatch.setattr(runner, "make_recording", lambda *_: None)
-    monkeypatch.setattr(runner, "measure", measure)
+    monkeypatch.setattr(runner, "_measure", measure)
     with pool, pytest.raises(ZeroDivisionError):
-        run(find_experiment("cifar10"), "smoke", tmp_path, pool=pool, tell=str)
+        run(smoke("cifar10"), tmp_path, pool=pool)
     assert pool.cancelled.is_set()
     assert len(read(tmp_path / "results.jsonl")) == 2
 
@@ -202,19 +207,19 @@ def test_killed_while_recording_and_while_training_it_ends_with_the_same_numbers
     assert process.returncode == 0, said
     assert "DUAL+beta" in printed
     found = read(tmp_path / "results.jsonl")
-    cells_ = [line.cell for line in found]
-    assert len(cells_) == len(set(cells_))
-    assert numbers(found) == numbers(run_here(find_experiment(SMALL), out))
+    keys = [line.key for line in found]
+    assert len(keys) == len(set(keys))
+    assert numbers(found) == numbers(run_here(smoke(SMALL), out))
 
 
 def test_one_recording_serves_every_row():
-    wanted = list(cells(find_experiment("cifar10"), "smoke"))
+    wanted = list(smoke("cifar10").cells())
     assert len(recordings(wanted)) == settings()["smoke"].seeds
     assert len({cell.key for cell in wanted}) == len(wanted)
 
 
 def line(**changes):
-    one = Line("e", "smoke", "Random", 0.5, 0, {"accuracy": 0.5}, "settings", "code", "here")
+    one = Line("e", "smoke", "Random", 0.5, 0, {"accuracy": 0.5}, "settings", NUMBERS, "here")
     return replace(one, **changes)
 
 
@@ -237,51 +242,45 @@ def test_a_damaged_line_is_an_error(tmp_path):
         read(path)
 
 
-@pytest.mark.parametrize("what", ["code", "settings"])
-def test_results_of_other_code_or_settings_are_not_mixed(tmp_path, what):
-    experiment = find_experiment(SMALL)
-    first = next(cells(experiment, "smoke"))
-    same = Line(*first.key, {"accuracy": 1.0}, first.settings, results.code_digest(), "here")
-    append(tmp_path / "results.jsonl", replace(same, **{what: "other"}))
+@pytest.mark.parametrize(
+    ("changed", "what"),
+    [({"numbers": NUMBERS - 1}, "versions of the code"), ({"settings": "other"}, "settings")],
+)
+def test_results_of_other_code_or_settings_are_not_mixed(tmp_path, changed, what):
+    grid = smoke(SMALL)
+    first = next(grid.cells())
+    same = Line(*first.key, {"accuracy": 1.0}, first.settings, NUMBERS, "here")
+    append(tmp_path / "results.jsonl", replace(same, **changed))
     with pytest.raises(InputError, match=f"other {what} made"):
-        missing(experiment, "smoke", tmp_path)
+        missing(grid, tmp_path)
 
 
 def test_two_runners_do_not_work_in_one_place(tmp_path):
     with _alone(tmp_path), pytest.raises(InputError, match="another process works"):
-        run_here(find_experiment(SMALL), tmp_path)
+        run_here(smoke(SMALL), tmp_path)
 
 
 def test_lines_of_other_experiments_are_left_alone(tmp_path):
     append(tmp_path / "results.jsonl", line())
-    assert len(missing(find_experiment(SMALL), "smoke", tmp_path)) == len(
-        list(cells(find_experiment(SMALL), "smoke"))
-    )
+    assert missing(smoke(SMALL), tmp_path) == list(smoke(SMALL).cells())
 
 
-def test_comments_and_docstrings_do_not_change_the_code():
-    said = '"""Say."""\nclass A:\n    """Say\n    more."""\n\n    # why\n    b = "#"  # why\n'
-    assert results._instructions(said) == 'class A:\n    b = "#"'
-    assert results._instructions(said) != results._instructions(said.replace("b =", "c ="))
-
-
-def table_lines(experiment):
-    shares = settings()["smoke"].pruned
-    for row in [WHOLE, *experiment.rows_at("smoke")]:
-        for share in [0.0] if row.is_whole else shares:
+def table_lines(grid):
+    for row in [WHOLE, *grid.rows]:
+        for share in [0.0] if row.is_whole else grid.pruned:
             for seed in (0, 1):
                 values = {"accuracy": 0.5 + share / 4 + seed / 100}
-                yield Line(experiment.name, "smoke", row.name, share, seed, values, "", "", "")
+                yield Line(grid.name, "smoke", row.name, share, seed, values, "", NUMBERS, "")
 
 
 def test_a_table_shows_mean_deviation_and_what_the_paper_printed():
-    experiment = find_experiment("cifar10")
-    table = tabulate(experiment, "smoke", list(table_lines(experiment)))
-    assert table.title.endswith("; everything reaches 50.5 ± 0.7 (95.3)")
-    assert [str(entry) for entry in table.rows["DUAL+beta"]] == ["70.5 ± 0.7 (91.4)"]
+    grid = smoke("cifar10")
+    table = tabulate(grid, list(table_lines(grid)))
+    assert table.title.endswith("; training on all the data reaches 50.5 ± 0.7 (95.3)")
+    assert [str(entry) for entry in table.rows["DUAL+beta"]] == ["70.5 ± 0.7 (91.4 ± 0.4)"]
     assert table.header == ["pruned", "80%"]
-    assert "| DUAL+beta | 70.5 ± 0.7 (91.4) |" in as_markdown(table)
-    assert r"DUAL{+}beta & 70.5 $\pm$ 0.7 (91.4) \\" in as_latex(table)
+    assert "| DUAL+beta | 70.5 ± 0.7 (91.4 ± 0.4) |" in as_markdown(table)
+    assert r"DUAL{+}beta & 70.5 $\pm$ 0.7 (91.4 $\pm$ 0.4) \\" in as_latex(table)
     assert any(note.startswith("AUM: ") for note in table.notes)
 
 
@@ -290,18 +289,18 @@ def test_a_table_says_in_what_its_rows_differ_from_the_papers():
         ("cifar10", "EL2N, here: method el2n"),
         ("equal-iterations", "DUAL+beta, equal iterations, lr 0.05, here: iterations 35, lr 0.05"),
     ):
-        experiment = find_experiment(name)
-        assert note in tabulate(experiment, "smoke", list(table_lines(experiment))).notes
+        grid = smoke(name)
+        assert note in tabulate(grid, list(table_lines(grid))).notes
 
 
 def test_what_seeds_have_in_common_is_one_number_and_how_they_rank_deviates():
-    experiment = find_experiment("stability")
+    grid = smoke("stability")
     lines = [
         replace(line, values={"overlap_of_seeds": 0.4, "rank_correlation": 0.8 + line.seed / 10})
-        for line in table_lines(experiment)
+        for line in table_lines(grid)
         if line.row == "DUAL"
     ]
-    rows = tabulate(experiment, "smoke", lines).rows
+    rows = tabulate(grid, lines).rows
     assert {name: [str(entry) for entry in row] for name, row in rows.items()} == {
         "in common, two seeds: DUAL": ["0.40"],
         "rank correlation: DUAL": ["0.85 ± 0.07"],
@@ -309,24 +308,24 @@ def test_what_seeds_have_in_common_is_one_number_and_how_they_rank_deviates():
 
 
 def test_shifts_are_what_they_say_and_the_truth_is_known():
-    smoke = settings()["smoke"]
-    clean, noisy = smoke.images({}, 0), smoke.images({"labels": 0.2}, 0)
+    setting = settings()["smoke"]
+    clean, noisy = setting.images({}, 0), setting.images({"labels": 0.2}, 0)
     changed = np.flatnonzero(clean.images.labels != noisy.images.labels)
     assert changed.tolist() == noisy.wrong["labels"].tolist()
     assert len(changed) == 40
-    corrupted = smoke.images({"images": 0.2}, 0)
+    corrupted = setting.images({"images": 0.2}, 0)
     differ = (clean.images.pixels != corrupted.images.pixels).any(axis=(1, 2, 3))
     assert np.flatnonzero(differ).tolist() == corrupted.wrong["images"].tolist()
-    tail = smoke.images({"tail": 10}, 0).images
+    tail = setting.images({"tail": 10}, 0).images
     sizes = np.bincount(tail.labels)
     assert sizes[0] == max(sizes)
     assert sizes[-1] == int(sizes[0] / 10)
 
 
 def test_the_truth_is_stored_beside_the_recording(out):
-    experiment = find_experiment("removed-labels-20")
-    run_here(experiment, out)
-    for each in recordings(list(cells(experiment, "smoke"))):
+    grid = smoke("removed-labels-20")
+    run_here(grid, out)
+    for each in recordings(list(grid.cells())):
         truth = pq.read_table(workplace(out) / f"recordings/{each.digest}.truth.parquet")
         wrong = each.setting.images(each.shift, each.seed).wrong["labels"]
         assert np.flatnonzero(truth.column("labels")).tolist() == wrong.tolist()
@@ -334,10 +333,10 @@ def test_the_truth_is_stored_beside_the_recording(out):
 
 def test_the_list_names_every_experiment():
     command = [sys.executable, "-m", "dualprune", "reproduce"]
-    told = subprocess.run(
+    printed = subprocess.run(
         command, capture_output=True, text=True, check=True, env={"COLUMNS": "200"}
     ).stdout
-    assert all(name in told for name in experiments())
+    assert all(name in printed for name in experiments())
 
 
 def test_a_dry_run_counts_what_is_missing(tmp_path):

@@ -7,15 +7,12 @@ from importlib import resources
 import pytest
 
 from dualprune.errors import InputError
-from dualprune.experiments.cells import cells
-from dualprune.experiments.checked import DRAWINGS
 from dualprune.experiments.experiment import SCALES, experiments, find_experiment, read
-from dualprune.experiments.pictures import PICTURES
-from dualprune.record.signals import DEFAULT
-from dualprune.score import SCORES
-from dualprune.signatures import inputs, knobs
+from dualprune.experiments.kinds import DRAWINGS
+from dualprune.method import needs, signals_for
+from dualprune.run.signals import DEFAULT
+from dualprune.signatures import check_knobs
 from dualprune.train.order import steps_per_epoch
-from dualprune.workflows.recording import signals_for
 
 FILES = sorted((resources.files("dualprune.experiments") / "tables").iterdir())
 ALL = list(experiments().values())
@@ -26,11 +23,11 @@ every_experiment = pytest.mark.parametrize("experiment", ALL, ids=lambda each: e
 def resolved(experiment):
     """Give scale, setting, row and method of each static cell but for its seed."""
     for scale in experiment.scales:
-        setting = experiment.setting(scale)
-        for row in experiment.rows_at(scale):
-            for share in setting.pruned or experiment.pruned:
+        grid = experiment.at(scale)
+        for row in grid.rows:
+            for share in grid.pruned:
                 if not row.is_dynamic:
-                    yield scale, setting, row, row.found(setting, share)
+                    yield scale, grid.setting, row, row.method_at(grid.setting, share)
 
 
 # What the files say can be run.
@@ -52,56 +49,54 @@ def test_every_scale_is_there_and_one_run_is_enough_at_the_small_ones(experiment
 @every_experiment
 def test_windows_fit_into_the_epochs_of_every_row(experiment):
     for scale, _, row, method in resolved(experiment):
-        known = {} if method.score is None else knobs(SCORES[method.score])
-        if "window" in known:
-            window = method.score_knobs.get("window", known["window"].default)
-            assert 2 <= window <= method.epochs, (scale, row.name)
+        known = {} if method.scorer is None else check_knobs(method.scorer, method.score_knobs)
+        assert 2 <= known.get("window", 2) <= method.epochs, (scale, row.name)
 
 
 @every_experiment
 def test_what_a_row_reads_is_recorded_in_its_setting(experiment):
     for scale, setting, row, method in resolved(experiment):
         recorded = {*DEFAULT, *setting.also}
-        assert recorded.issuperset(signals_for([row.method])), (scale, row.name)
-        if any("features" in inputs(fn) for fn in method.functions):
-            assert method.epochs in setting.features, (scale, row.name)
+        assert recorded.issuperset(signals_for([method])), (scale, row.name)
+        if "features" in needs([method]):
+            assert (method.features or method.epochs) in setting.features, (scale, row.name)
 
 
 @every_experiment
 def test_cells_differ_by_their_names_and_in_the_paper_by_what_is_done(experiment):
     for scale in experiment.scales:
-        keys = Counter(cell.key for cell in cells(experiment, scale))
+        keys = Counter(cell.key for cell in experiment.at(scale).cells())
         assert max(keys.values(), default=1) == 1
-    done = Counter((c.settings, c.pruned, c.seed) for c in cells(experiment, "paper"))
+    done = Counter((c.settings, c.pruned, c.seed) for c in experiment.at("paper").cells())
     assert max(done.values(), default=1) == 1
 
 
 def test_what_is_drawn_can_be_drawn():
-    assert set(DRAWINGS) == set(PICTURES) == {each.draw for each in ALL} - {None}
+    assert set(DRAWINGS) == {each.draw for each in ALL} - {None}
 
 
 @pytest.mark.parametrize("scale", SCALES)
-def test_equal_iterations_are_those_of_training_on_everything(scale):
-    experiment = find_experiment("equal-iterations")
-    setting = experiment.setting(scale)
+def test_equal_iterations_are_those_of_training_on_all_the_data(scale):
+    grid = find_experiment("equal-iterations").at(scale)
+    setting = grid.setting
     steps = steps_per_epoch(setting.samples or 50_000, setting.trained.batch_for(1.0))
-    told = {row.train["iterations"] for row in experiment.rows_at(scale) if row.train}
-    assert told == {steps * setting.trained.epochs}
+    iterations = {row.train["iterations"] for row in grid.rows if row.train}
+    assert iterations == {steps * setting.trained.epochs}
 
 
 def test_a_row_of_its_own_window_keeps_it_where_the_setting_has_another():
     experiment = find_experiment("ablation-j")
-    windows = [found.score_knobs["window"] for scale, *_, found in resolved(experiment)]
-    own = [row.score["window"] for scale in SCALES for row in experiment.rows_at(scale)]
+    windows = [method.score_knobs["window"] for *_, method in resolved(experiment)]
+    own = [row.score["window"] for scale in SCALES for row in experiment.at(scale).rows]
     assert sorted(set(windows)) == sorted(set(own))
     (dual, *_) = find_experiment("sampling-cifar10").rows
-    assert dual.found(experiment.setting("smoke"), 0.5).score_knobs == {"window": 3}
+    assert dual.method_at(experiment.at("smoke").setting, 0.5).score_knobs == {"window": 3}
 
 
 def test_values_depend_on_the_share_pruned():
-    setting = find_experiment("sampling-cifar10").setting("paper")
-    ccs = find_experiment("sampling-cifar10").rows[1]
-    cut_offs = [ccs.found(setting, share).select_knobs["cut_off"] for share in (0.3, 0.8, 0.9)]
+    grid = find_experiment("sampling-cifar10").at("paper")
+    shares, ccs = (0.3, 0.8, 0.9), grid.rows[1]
+    cut_offs = [ccs.method_at(grid.setting, share).select_knobs["cut_off"] for share in shares]
     assert cut_offs == [0.0, 0.1, 0.3]
     infobatch = find_experiment("dynamic-cifar10").rows[-2]
     assert [infobatch.at(share).train for share in (0.3, 0.9)] == [{"epochs": 200}, {"epochs": 29}]
@@ -145,8 +140,8 @@ WRONG = [
     ('"dual"', '{ method = "dual", epoch = 3 }', "no field 'epoch'; choose one of method, epochs"),
     ('"dual"', '{ method = "dual", epochs = "late" }', "no name of epochs 'late'; .*early, el2n"),
     ('"dual"', '{ method = "dual", epochs = 201 }', "from 1 to 200.* got 201"),
-    ('"dual"', '{ method = "dual", score = { j = 3 } }', "no knob of dual 'j'; .*window"),
-    ('"dual"', '{ method = "dual", select = { c_d = 3 } }', "no knob of top 'c_d'; .*balance"),
+    ('"dual"', '{ method = "dual", score = { j = 3 } }', "dual has no knob 'j'; it has window"),
+    ('"dual"', '{ method = "dual", select = { c_d = 3 } }', "top has no knob 'c_d'; it has .*balance"),
     ('"dual"', '{ method = "dual", train = { speed = 3 } }', "no field of a recipe 'speed'"),
     ('"dual"', '{ method = "dual", dynamic = { threshold = 3 } }', "'threshold'; none is possible"),
     ('"dual"', '{ method = "dual", recorded = "resnet19" }', "no model 'resnet19'; choose one of"),
@@ -174,14 +169,14 @@ WRONG = [
 def test_a_file_without_mistakes_is_read():
     experiment = read("99-a-table.toml", GOOD)
     assert (experiment.name, [row.name for row in experiment.rows]) == ("a-table", ["DUAL", "IES"])
-    assert [row.epochs for row in experiment.rows_at("smoke")] == [3, "early"]
-    assert [row.epochs for row in experiment.rows_at("paper")] == ["early", "early"]
+    assert [row.epochs for row in experiment.at("smoke").rows] == [3, "early"]
+    assert [row.epochs for row in experiment.at("paper").rows] == ["early", "early"]
 
 
-@pytest.mark.parametrize(("old", "new", "told"), WRONG, ids=[told for *_, told in WRONG])
-def test_a_mistake_is_told_with_the_file_and_what_is_possible(old, new, told):
+@pytest.mark.parametrize(("old", "new", "said"), WRONG, ids=[said for *_, said in WRONG])
+def test_a_mistake_is_refused_with_the_file_and_what_is_possible(old, new, said):
     assert GOOD.count(old) == 1
-    with pytest.raises(InputError, match=rf"(?s)^99-a-table\.toml.*{told}"):
+    with pytest.raises(InputError, match=rf"(?s)^99-a-table\.toml.*{said}"):
         read("99-a-table.toml", GOOD.replace(old, new))
 
 

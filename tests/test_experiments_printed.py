@@ -90,9 +90,9 @@ def compare(experiment, source, paper):
             if is_source(table, experiment)
             for number in printed_in(table, experiment, row, share)
         ]
-        told = (experiment.name, row, share)
-        assert same or (deviation is None and in_text(source, experiment, value)), told
-        assert {(n.value, n.deviation) for n in same} <= {(value, deviation)}, told
+        entry = (experiment.name, row, share)
+        assert same or (deviation is None and in_text(source, experiment, value)), entry
+        assert {(n.value, n.deviation) for n in same} <= {(value, deviation)}, entry
         confirmed += [id(number) for number in same]
     return confirmed
 
@@ -121,21 +121,21 @@ def test_no_number_of_any_table_of_the_paper_is_left_out(source, paper):
     assert len(numbers) == 1207
     assert sum(number.deviation is not None for number in numbers) == 1076
     twice, again, only_in_text = 20, 3, 6  # one table is printed twice, dynamic-noise repeats some
-    told = sum(len(list(entries(each))) for each in ALL)
-    assert told == len(numbers) - twice + again + only_in_text
+    printed = sum(len(list(entries(each))) for each in ALL)
+    assert printed == len(numbers) - twice + again + only_in_text
 
 
 @with_paper
 @every_experiment
-def test_accuracy_on_everything_is_that_of_the_caption(experiment, paper):
+def test_accuracy_on_all_the_data_is_that_of_the_caption(experiment, paper):
     position = panel_of(experiment)[1]
     captions = [NUMBER.findall(t.caption) for t in paper if is_source(t, experiment)]
-    told = {float(numbers[position]) for numbers in captions if numbers}
+    printed = {float(numbers[position]) for numbers in captions if numbers}
     everything = experiment.printed.get("everything")
     if everything is None:
-        assert not told
+        assert not printed
     else:
-        assert told == {everything}
+        assert printed == {everything}
         assert experiment.deviations.get("everything") is None
 
 

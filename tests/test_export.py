@@ -7,9 +7,7 @@ import polars as pl
 import pytest
 import torch
 
-from dualprune import Recorder, Run
-from dualprune.coreset import Coreset
-from dualprune.method.choose import score_runs, select_from
+from dualprune import Coreset, Recorder, choose
 
 COLUMNS = ["id", "label", "score", "confidence", "why", "kept"]
 
@@ -22,8 +20,7 @@ def saved(tmp_path_factory):
         for _ in range(12):
             recorder.update(torch.randn(200, 4, generator=noise), ids % 4, ids)
             recorder.end_epoch()
-    run = Run(folder / "run")
-    coreset = select_from("beta", [run], score_runs("dual", [run]), k=60)
+    coreset = choose(folder / "run", "dual+beta", keep=60)
     return coreset, coreset.save(folder / "small") / "coreset.parquet"
 
 

@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
+from dualprune import Method, choose
 from dualprune.errors import InputError
-from dualprune.method.choose import score_runs, select_from
-from dualprune.score import SCORES, from_runs
+from dualprune.method import Arrays
+from dualprune.score import SCORES
 from tests.by_hand import mean
 from tests.run_by_hand import trajectories, write_run
 
@@ -20,19 +21,19 @@ def run(tmp_path):
 def test_scores_of_several_runs_are_the_mean_of_their_scores(tmp_path):
     runs = [write_run(tmp_path / str(seed), trajectories(seed=seed)) for seed in range(3)]
     each = [SCORES["dual"](run["target_prob"], window=WINDOW) for run in runs]
-    together = from_runs(SCORES["dual"], *runs, knobs={"window": WINDOW})
+    together = Arrays(runs).score(SCORES["dual"], {"window": WINDOW})
     expected = [mean([scores[i] for scores in each]) for i in range(40)]
     np.testing.assert_allclose(together, expected, rtol=1e-12)
-    scored = score_runs("dual", runs, given={"window": WINDOW})
-    np.testing.assert_array_equal(scored.values, together)
-    assert scored.runs == [run.fingerprint for run in runs]
+    coreset = choose(runs, Method("dual", score_knobs={"window": WINDOW}), keep=9)
+    np.testing.assert_array_equal(coreset.columns["score"], together)
+    assert coreset.card.runs == [run.fingerprint for run in runs]
 
 
 def test_a_sample_that_one_run_could_not_score_has_the_score_of_the_others(tmp_path):
     gappy = trajectories(seed=1)
     gappy[2:, 5] = np.nan
     one, other = write_run(tmp_path / "a", trajectories()), write_run(tmp_path / "b", gappy)
-    scores = from_runs(SCORES["dual"], one, other, knobs={"window": WINDOW})
+    scores = Arrays([one, other]).score(SCORES["dual"], {"window": WINDOW})
     assert scores[5] == SCORES["dual"](one["target_prob"], window=WINDOW)[5]
 
 
@@ -40,7 +41,7 @@ def test_a_sample_that_one_run_never_saw_does_not_make_it_a_run_of_other_data(tm
     unseen = trajectories(seed=1)
     unseen[:, 5] = np.nan
     one, other = write_run(tmp_path / "a", trajectories()), write_run(tmp_path / "b", unseen)
-    scores = from_runs(SCORES["confidence"], one, other)
+    scores = Arrays([one, other])["confidence"]
     assert scores[5] == SCORES["confidence"](one["target_prob"])[5]
 
 
@@ -57,33 +58,13 @@ def test_runs_of_different_data_do_not_go_together(changed, what, tmp_path, run)
     losses = trajectories(samples=changed.pop("samples", 40))
     other = write_run(tmp_path / "other", losses, **changed)
     with pytest.raises(InputError, match=what):
-        from_runs(SCORES["confidence"], run, other)
+        Arrays([run, other])
 
 
 def test_runs_of_different_length_need_a_number_of_epochs(tmp_path, run):
     longer = write_run(tmp_path / "longer", trajectories(epochs=15, seed=4))
     with pytest.raises(InputError, match=r"\[12, 15\] epochs; say how many"):
-        score_runs("confidence", [run, longer])
-    scored = score_runs("confidence", [run, longer], epochs=12)
+        Arrays([run, longer])
+    values = Arrays([run, longer], epochs=12)["confidence"]
     expected = (run["target_prob"].mean(0) + longer["target_prob"][:12].mean(0)) / 2
-    np.testing.assert_allclose(scored.values, expected, rtol=1e-12)
-
-
-def test_unknown_names_and_knobs_are_refused_with_what_there_is(run):
-    with pytest.raises(InputError, match="no score 'dul'; choose one of dual"):
-        score_runs("dul", [run])
-    with pytest.raises(InputError, match="dual has no knob 'windw'; it has window"):
-        score_runs("dual", [run], given={"windw": 3})
-    with pytest.raises(InputError, match="no selector 'best'; choose one of top"):
-        select_from("best", [run], None, k=3)
-    with pytest.raises(InputError, match="top needs a score"):
-        select_from("top", [run], None, k=3)
-
-
-def test_scores_of_other_runs_or_other_epochs_are_refused(tmp_path, run):
-    scored = score_runs("dual", [run])
-    other = write_run(tmp_path / "other", trajectories(seed=9))
-    with pytest.raises(InputError, match="other runs"):
-        select_from("top", [other], scored, k=3)
-    with pytest.raises(InputError, match="over 12 epochs, not 5"):
-        select_from("top", [run], scored, k=3, epochs=5)
+    np.testing.assert_allclose(values, expected, rtol=1e-12)

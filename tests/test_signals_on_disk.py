@@ -9,13 +9,13 @@ import pytest
 
 import dualprune
 from dualprune.errors import InputError, MissingError
-from dualprune.method.choose import score_runs
+from dualprune.method import Arrays
 from dualprune.run import Run, exponential, reader
 from dualprune.run import part as parts
 from dualprune.run.attempts import Attempt, Description
 from dualprune.run.part import CHUNK
 from dualprune.run.writer import begin, write_part
-from dualprune.score import SCORES, from_runs
+from dualprune.score import SCORES
 from tests.run_by_hand import trajectories, write_run
 
 WINDOW = 3
@@ -91,7 +91,7 @@ def scores_by_sql(path, name):
 @pytest.mark.parametrize("name", SQL)
 def test_scores_from_disk_are_those_that_sql_finds_in_the_files(name, recorded):
     run, knobs = Run(recorded), {"window": WINDOW} if name == "dual" else {}
-    scores = from_runs(SCORES[name], run, knobs=knobs)
+    scores = Arrays([run]).score(SCORES[name], knobs)
     np.testing.assert_allclose(scores, scores_by_sql(recorded, name), rtol=0, atol=1e-9)
     assert np.isfinite(scores).sum() == (49 if name == "dual" else 50)
 
@@ -109,7 +109,7 @@ def test_sql_and_scores_agree_on_the_first_epochs_alone(recorded, tmp_path):
     for epoch in range(1, 6):
         name = f"attempts/0001/{epoch:06d}"
         (first / name).symlink_to(recorded / name)
-    scores = from_runs(SCORES["dual"], Run(recorded), epochs=5, knobs={"window": WINDOW})
+    scores = Arrays([Run(recorded)], epochs=5).score(SCORES["dual"], {"window": WINDOW})
     np.testing.assert_allclose(scores, scores_by_sql(first, "dual"), rtol=0, atol=1e-9)
 
 
@@ -195,7 +195,7 @@ def test_streamed_blocks_are_the_whole_in_order(large):
 )
 def test_scores_block_by_block_are_the_scores_of_the_whole(name, signal, knobs, large):
     run, fn = Run(large[0]), SCORES[name]
-    scores = from_runs(fn, run, knobs=knobs)
+    scores = Arrays([run]).score(fn, knobs)
     np.testing.assert_array_equal(scores, fn(run[signal], **knobs))
     assert np.isfinite(scores).all()
 
@@ -240,14 +240,16 @@ def test_memory_is_not_used_again_while_a_result_is_held(tmp_path, monkeypatch):
 
 def test_no_run_at_all_is_an_error():
     with pytest.raises(InputError, match="at least one run"):
-        score_runs("dual", [])
+        dualprune.choose([], keep=3)
+    with pytest.raises(InputError, match="at least one run"):
+        Arrays([])
 
 
 def test_the_first_epochs_are_a_slice(run):
     blocks = list(run.blocks(["loss"], epochs=5))
     assert len(blocks) == 1
     np.testing.assert_array_equal(blocks[0][1]["loss"], run["loss"][:5])
-    scores = from_runs(SCORES["dual"], run, epochs=5, knobs={"window": WINDOW})
+    scores = Arrays([run], epochs=5).score(SCORES["dual"], {"window": WINDOW})
     np.testing.assert_array_equal(scores, SCORES["dual"](run["target_prob"][:5], window=WINDOW))
 
 
@@ -256,7 +258,7 @@ def test_epochs_that_are_not_there_are_refused(epochs, run):
     with pytest.raises(InputError, match=f"from 1 to 12, got {epochs}"):
         list(run.blocks(["loss"], epochs=epochs))
     with pytest.raises(InputError, match=f"from 1 to 12, got {epochs}"):
-        score_runs("dual", [run], epochs=epochs)
+        dualprune.choose(run, "dual", keep=3, epochs=epochs)
 
 
 def test_a_missing_signal_is_an_error_that_lists_what_is_there(tmp_path):
@@ -274,7 +276,7 @@ def test_a_run_without_a_complete_epoch_cannot_be_scored(tmp_path):
     assert run.epochs == 0
     assert run["loss"].shape == (0, 5)
     with pytest.raises(MissingError, match="no complete epoch"):
-        from_runs(SCORES["dual"], run)
+        dualprune.choose(run, "dual", keep=3)
 
 
 def test_derived_signals_follow_from_the_recorded_ones(tmp_path):

@@ -11,8 +11,8 @@ from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
 from dualprune.errors import InputError
-from dualprune.experiments import theory_figures as figures
-from dualprune.experiments.theory import (
+from dualprune.experiments.theory import figures
+from dualprune.experiments.theory.two_points import (
     POINTS,
     Flips,
     assumption_holds,

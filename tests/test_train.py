@@ -20,9 +20,9 @@ from torch.optim.optimizer import register_optimizer_step_post_hook
 from dualprune.data import in_memory, load, write_tree
 from dualprune.errors import DamagedError, InputError, WriteError
 from dualprune.files import read_json, write_json
+from dualprune.method import Arrays
 from dualprune.report import draw_moons, moon
 from dualprune.run.names import read_names, write_names
-from dualprune.score import SCORES, from_runs
 from dualprune.train import Setup, recipes, record, train
 from dualprune.train.batches import Batches, augment
 from dualprune.train.checkpoint import restore, store
@@ -314,7 +314,7 @@ def test_a_clean_recording_sees_each_image_as_it_is_and_does_not_change_the_trai
     assert equal(weights(clean.path), weights(run.path))
     assert equal(weights(run.path), weights(tmp_path / "trained"))
     with pytest.raises(InputError, match="mode is eval in one and train in the other"):
-        from_runs(SCORES["el2n"], clean, run)
+        Arrays([clean, run])
 
 
 # Results

@@ -11,8 +11,8 @@ from torch import nn
 from dualprune import Recorder, Run
 from dualprune.dynamic import IES, InfoBatch, Plan, RandomEveryEpoch
 from dualprune.errors import DamagedError, InputError, MissingError
+from dualprune.method import Arrays
 from dualprune.run.features import read_features, write_features
-from dualprune.score import SCORES, from_runs
 from dualprune.train import record, train
 from dualprune.train.evaluate import features_of
 from tests.test_train import DIGITS, DIGITS_TEST, equal, setup, stop_after, weights
@@ -79,7 +79,7 @@ def test_grand_is_the_gradient_of_the_last_layer(tmp_path):
             recorder.update(head(features), labels, torch.arange(5))
         recorder.update(head(features), labels, torch.arange(5), features)
         recorder.end_epoch()
-    scores = from_runs(SCORES["grand"], Run(tmp_path / "run"))
+    scores = Arrays([Run(tmp_path / "run")])["grand"]
     np.testing.assert_allclose(scores, expected, rtol=1e-5)
 
 
@@ -180,7 +180,7 @@ def test_a_folder_is_never_taken_for_a_training_that_it_is_not(tmp_path):
     given, fewer = np.linspace(0, 1, SAMPLES), DIGITS_TEST.take(np.arange(50))
     train(setup(model=one), tmp_path, epochs=1, weights=given)
     for what, words, changed in (
-        ("given weights", {"weights": given}, {"model": other}),
+        ("model", {"weights": given}, {"model": other}),
         ("weights", {"weights": given[::-1].copy()}, {"model": one}),
         ("judged", {"weights": given}, {"model": one, "test": fewer}),
         ("dynamic", {"weights": given, "dynamic": lambda n, _: IES(n)}, {"model": one}),
@@ -190,10 +190,10 @@ def test_a_folder_is_never_taken_for_a_training_that_it_is_not(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("ids", "told"),
+    ("ids", "wrong"),
     [([-1, 3], "from 0 to 119"), ([3, 120], "from 0 to 119"), ([0.5], "integers"), ([[1]], "row")],
 )
-def test_ids_that_are_no_positions_are_refused(tmp_path, ids, told):
-    with pytest.raises(InputError, match=told):
+def test_ids_that_are_no_positions_are_refused(tmp_path, ids, wrong):
+    with pytest.raises(InputError, match=wrong):
         train(setup(), tmp_path, ids=np.array(ids))
     assert not any(tmp_path.iterdir())

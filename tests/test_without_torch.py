@@ -6,7 +6,7 @@ import sys
 import pytest
 
 import dualprune
-from dualprune.method.choose import score_runs, select_from
+from dualprune import choose
 from tests.run_by_hand import trajectories, write_run
 
 
@@ -19,13 +19,12 @@ WITHOUT_TORCH = """
 import sys
 sys.modules["torch"] = None
 import numpy as np
-from dualprune import Coreset, Run, score, select
-from dualprune.method.choose import score_runs, select_from
+from dualprune import Coreset, Run, choose, score, select
 
 run = Run(sys.argv[1])
 p = run["target_prob"]
 by_hand = select.beta(score.dual(p), score.confidence(p), k=9, seed=4)
-coreset = select_from("beta", [run], score_runs("dual", [run]), k=9, seed=4)
+coreset = choose(run, "dual+beta", keep=9, seed=4)
 coreset.save(sys.argv[2])
 again = Coreset.load(sys.argv[2])
 assert again.ids.tolist() == coreset.ids.tolist() == by_hand.tolist()
@@ -50,7 +49,7 @@ def python(code, *arguments):
 
 def test_from_a_run_on_disk_to_an_applied_coreset_without_torch(tmp_path, run):
     printed = python(WITHOUT_TORCH, run.path, tmp_path / "coreset")
-    expected = select_from("beta", [run], score_runs("dual", [run]), k=9, seed=4)
+    expected = choose(run, "dual+beta", keep=9, seed=4)
     assert [int(word) for word in printed.split()] == expected.ids.tolist()
 
 

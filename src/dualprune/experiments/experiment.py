@@ -225,7 +225,8 @@ def _check_numbers(file: str, experiment: Experiment) -> None:
     pairs = [f"{one} & {other}" for one in rows for other in rows if one != other]
     known = [*rows, "everything"]
     _known(file, "row to doubt", experiment.doubts, known)
-    _known(file, "row to print", experiment.printed, [*known, *pairs])
+    compared = pairs if experiment.kind == "agreement" else []
+    _known(file, "row to print", experiment.printed, [*known, *compared])
     _known(file, "printed row that deviates", experiment.deviations, experiment.printed)
     for name, numbers in [*experiment.printed.items(), *experiment.deviations.items()]:
         wanted = None if name == "everything" else len(experiment.pruned)

@@ -69,11 +69,15 @@ class Arrays:
         return self.runs[0][name][: self.epochs]
 
     def has(self, name: str) -> bool:
-        """Whether an array of this name can be had."""
+        """Whether an array of this name can be had from these epochs."""
+        if name in SCORES and name not in inputs(SCORES[name]):
+            return self.can_score(SCORES[name], {})
         return all(run.has(source) for run in self.runs for source in sources([name]))
 
-    def has_inputs(self, fn: Score) -> bool:
-        """Whether all that a function must read can be had."""
+    def can_score(self, fn: Score, given: Mapping[str, Any]) -> bool:
+        """Whether all that a score must read can be had, and as many epochs as its window has."""
+        if self.epochs < check_knobs(fn, given).get("window", 1):
+            return False
         return all(self.has(name) for name, required in inputs(fn).items() if required)
 
     def score(self, fn: Score, knobs: Mapping[str, Any] | None = None) -> Array:

@@ -115,7 +115,7 @@ def _score_knobs(method: Method) -> dict[str, Any]:
 
 def _scores(arrays: Arrays, method: Method) -> tuple[Array | None, Array | None]:
     """Give the scores and the confidence, read together with what else the selector needs."""
-    others = [score for score in scores_for(method) if arrays.has_inputs(score[0])]
+    others = [score for score in scores_for(method) if arrays.can_score(*score)]
     has_confidence = arrays.has("confidence")
     arrays.scores([*others, (confidence, {})] if has_confidence else others)
     scores = None if method.scorer is None else arrays.score(method.scorer, method.score_knobs)
