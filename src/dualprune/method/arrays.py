@@ -74,9 +74,9 @@ class Arrays:
             return self.can_score(SCORES[name], {})
         return all(run.has(source) for run in self.runs for source in sources([name]))
 
-    def can_score(self, fn: Score, given: Mapping[str, Any]) -> bool:
+    def can_score(self, fn: Score, knobs: Mapping[str, Any]) -> bool:
         """Whether all that a score must read can be had, and as many epochs as its window has."""
-        if self.epochs < check_knobs(fn, given).get("window", 1):
+        if self.epochs < check_knobs(fn, knobs).get("window", 1):
             return False
         return all(self.has(name) for name, required in inputs(fn).items() if required)
 
