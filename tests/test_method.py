@@ -83,6 +83,20 @@ def test_a_score_may_read_features_and_another_score(run):
     np.testing.assert_allclose(values, expected, rtol=1e-12)
 
 
+def test_a_score_may_read_a_score_that_reads_features(run):
+    def far(ssp: Array, confidence: Array) -> Array:
+        return ssp * confidence
+
+    arrays = Arrays([run])
+    expected = score.ssp(run.features(), run["labels"]) * arrays["confidence"]
+    np.testing.assert_array_equal(arrays.score(far), expected)
+
+
+def test_a_score_that_is_asked_for_twice_comes_back_twice(run):
+    one, other = Arrays([run]).scores([(score.dual, {}), (score.dual, {"window": 10})])
+    assert one is other
+
+
 def test_a_selector_may_read_a_signal_a_derived_signal_features_and_a_score(run):
     seen = {}
 

@@ -91,12 +91,12 @@ class Arrays:
         Memory stays small whatever the number of samples: blocks of them are read and scored one
         after the other, unless a score reads features.
         """
-        keys = {_key(fn, knobs): (fn, knobs) for fn, knobs in wanted}
-        new = {key: score for key, score in keys.items() if key not in self._scores}
+        keys = [(_key(fn, knobs), (fn, knobs)) for fn, knobs in wanted]
+        new = {key: score for key, score in keys if key not in self._scores}
         by_run = [self._of_run(run, list(new.values())) for run in self.runs if new]
         for key, values in zip(new, zip(*by_run, strict=True), strict=True):
             self._scores[key] = values[0] if len(values) == 1 else mean_observed(np.stack(values))
-        return [self._scores[key] for key in keys]
+        return [self._scores[key] for key, _ in keys]
 
     def remember(self, fn: Score, knobs: Mapping[str, Any], values: Array) -> None:
         """Take over scores that were computed before."""
@@ -105,12 +105,12 @@ class Arrays:
     def _of_run(self, run: Run, wanted: list[Wanted]) -> list[Array]:
         if run.epochs == 0:
             raise MissingError(f"{run.path} has no complete epoch yet")
-        whole = [number for number, (fn, _) in enumerate(wanted) if "features" in inputs(fn)]
-        parts = [score for number, score in enumerate(wanted) if number not in whole]
+        whole = ["features" in sources(inputs(fn)) for fn, _ in wanted]
+        parts = [score for score, reads in zip(wanted, whole, strict=True) if not reads]
         columns = iter(self._by_block(run, parts))
         return [
-            self._with_features(run, *score) if number in whole else next(columns)
-            for number, score in enumerate(wanted)
+            self._with_features(run, *score) if reads else next(columns)
+            for score, reads in zip(wanted, whole, strict=True)
         ]
 
     def _with_features(self, run: Run, fn: Score, knobs: Mapping[str, Any]) -> Array:
