@@ -14,6 +14,7 @@ from dualprune.experiments.setting import Setting
 from dualprune.method import Method
 from dualprune.signatures import Array
 from dualprune.train import Setup, Watch, silent
+from dualprune.train.setup import hold_out
 
 __all__ = ["Check", "against_random", "read_check"]
 
@@ -54,7 +55,7 @@ def against_random(setup: Setup, coreset: Coreset, out: Path, *, watch: Watch = 
     A tenth of the training images are held out, which neither training sees; test images are not
     looked at.
     """
-    held_out = setup.judged_by_validation().held_out
+    held_out = hold_out(setup.images)
     others = np.setdiff1d(np.arange(len(setup.images)), held_out)
     ids = np.searchsorted(others, np.setdiff1d(coreset.ids, held_out))
 
