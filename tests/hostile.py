@@ -1,10 +1,13 @@
 """Names as an enemy would choose them, and a page that shows them wherever names can be."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 
-from dualprune.method.choose import score_runs, select_from
+from dualprune import choose
+from dualprune.coreset import Training
+from dualprune.report.facts import gather
 from dualprune.report.page import write_report
 from dualprune.run.names import write_names
 
@@ -28,8 +31,11 @@ HOSTILE = (
 )
 
 
-def write_hostile(home, names, folder):
-    """A page on which all that a user can name has these names; a surrogate fits into no file."""
+def write_hostile(home, names, folder, *, trained=True):
+    """A page on which all that a user can name has these names; a surrogate fits into no file.
+
+    Of what was not trained by `prune`, it shows the notes instead of model and recipe.
+    """
     count = len(names)
     rng = np.random.default_rng(0)
     probability = rng.uniform(0.1, 0.9, (12, 3 * count))
@@ -39,13 +45,16 @@ def write_hostile(home, names, folder):
     run = write_beliefs(home / folder, beliefs, labels, class_names=names, notes=notes)
     files = [name.encode("utf-8", "replace").decode() for name in names] * 3
     write_names(run.path, files, np.arange(3 * count))
-    coreset = select_from("beta", [run], score_runs("dual", [run]), k=count, seed=0)
-    coreset = replace(coreset, card=coreset.card | {"data_name": names[2]})
-    cell = {"keep": "0.5", "accuracy": 0.5, "samples": 20, "seconds": 1.0, "judged_on": "test"}
-    cells = [
-        cell | {"method": name, "whole": not i, "recording_seconds": 1.0, "seed": 0}
-        for i, name in enumerate(names)
-    ]
+    coreset = choose(run, "dual+beta", keep=count)
+    if trained:
+        training = Training(names[2], names[0], names[1], False, 12, {}, 0, 30.0, 10.0)
+        coreset = replace(coreset, card=replace(coreset.card, training=training))
+    values = {"accuracy": 0.5, "training_seconds": 1.0, "recording_seconds": 1.0}
+    lines = [SimpleNamespace(row=name, pruned=0.5, values=values) for name in names]
+    lines.append(SimpleNamespace(row="everything", pruned=0.0, values=values))
     return write_report(
-        home / f"{folder}.html", run, coreset=coreset, samples=[*names] * 3, results=cells
+        home / f"{folder}.html",
+        gather(run, coreset),
+        samples=[*names] * 3,
+        results=lines,
     )

@@ -141,7 +141,11 @@ WRONG = [
     ('"dual"', '{ method = "dual", epochs = "late" }', "no name of epochs 'late'; .*early, el2n"),
     ('"dual"', '{ method = "dual", epochs = 201 }', "from 1 to 200.* got 201"),
     ('"dual"', '{ method = "dual", score = { j = 3 } }', "dual has no knob 'j'; it has window"),
-    ('"dual"', '{ method = "dual", select = { c_d = 3 } }', "top has no knob 'c_d'; it has .*balance"),
+    (
+        '"dual"',
+        '{ method = "dual", select = { c_d = 3 } }',
+        "top has no knob 'c_d'; it has .*balance",
+    ),
     ('"dual"', '{ method = "dual", train = { speed = 3 } }', "no field of a recipe 'speed'"),
     ('"dual"', '{ method = "dual", dynamic = { threshold = 3 } }', "'threshold'; none is possible"),
     ('"dual"', '{ method = "dual", recorded = "resnet19" }', "no model 'resnet19'; choose one of"),

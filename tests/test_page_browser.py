@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 from selenium.webdriver import Keys
 
-from dualprune import score, select
+from dualprune import Method, choose, score, select
 from dualprune.data import in_memory
-from dualprune.method.choose import score_runs, select_from
+from dualprune.method import Arrays
+from dualprune.report.facts import gather
 from dualprune.report.page import shown, write_report
 from dualprune.report.page.pack import safe_text
 from dualprune.suspects import judge
@@ -80,7 +81,7 @@ def home(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def world(home):
-    """Every point alone at a place that is known: means by deviations; the lowest look wrong."""
+    """Every point alone at a place that is known: means by deviations; the lowest are suspect."""
     means = np.array([0.08, 0.13, 0.18, 0.55, 0.62, 0.69, 0.76, 0.83, 0.9])
     mean, deviation = (
         each.ravel() for each in np.meshgrid(means, np.linspace(0.01, 0.06, 6), indexing="ij")
@@ -92,16 +93,16 @@ def world(home):
     run = write_beliefs(home / "world", beliefs, labels, class_names=names)
     grey = (40 + 4 * np.arange(len(mean))).astype(np.uint8)
     images = in_memory(np.broadcast_to(grey[:, None, None, None], (54, 8, 8, 1)), labels, names)
-    coreset = select_from("beta", [run], score_runs("dual", [run]), k=20, seed=3)
+    coreset = choose(run, "dual+beta", keep=20, seed=3)
     return SimpleNamespace(
-        page=write_report(home / "world.html", run, coreset=coreset, samples=images),
+        page=write_report(home / "world.html", gather(run, coreset), samples=images),
         x=deviation,
         y=mean,
         probability=probability,
         labels=labels,
         grey=grey,
-        kept=np.isin(np.arange(len(mean)), coreset.ids),
-        doubted=judge(run).issue,
+        kept=coreset.mask,
+        suspect=judge(Arrays([run])).suspect,
         score=coreset.columns["score"],
     )
 
@@ -118,10 +119,10 @@ def crowd(home):
     beliefs = between_two(probability, labels, (labels + 1) % CLASSES, CLASSES)
     run = write_beliefs(home / "crowd", beliefs, labels, seen=seen)
     knobs = {"c_d": 4.0, "concentration": 12.0, "unscored": "drop"}
-    coreset = select_from("beta", [run], score_runs("dual", [run]), k=201, seed=7, given=knobs)
+    coreset = choose(run, Method("dual", "beta", select_knobs=knobs), keep=201, seed=7)
     p = run["target_prob"]
     return SimpleNamespace(
-        page=write_report(home / "crowd.html", run, coreset=coreset),
+        page=write_report(home / "crowd.html", gather(run, coreset)),
         run=run,
         coreset=coreset,
         keeping=lambda k: select.beta(score.dual(p), score.confidence(p), k=k, seed=7, **knobs),
@@ -191,10 +192,10 @@ def test_every_sample_is_painted_once_where_it_belongs(browser, visiting, world)
         painted_as(browser, world, sample, LOUD if world.kept[sample] else QUIET)
     x, y = (world.x[0] + world.x[1]) / 2, world.y[20]
     assert pixel(browser, *place(browser, x, y)) == (255, 255, 255)  # between points is nothing
-    colored_by(browser, "doubted")
-    assert 0 < world.doubted.sum() < len(world.x)
-    for sample in (np.flatnonzero(world.doubted)[0], np.flatnonzero(~world.doubted)[0]):
-        painted_as(browser, world, sample, LOUD if world.doubted[sample] else QUIET)
+    colored_by(browser, "suspect")
+    assert 0 < world.suspect.sum() < len(world.x)
+    for sample in (np.flatnonzero(world.suspect)[0], np.flatnonzero(~world.suspect)[0]):
+        painted_as(browser, world, sample, LOUD if world.suspect[sample] else QUIET)
     colored_by(browser, "score")
     painted_as(browser, world, int(world.score.argmin()), (68, 1, 84))
     painted_as(browser, world, int(world.score.argmax()), (253, 231, 37))
@@ -240,12 +241,12 @@ def check_card(browser, world, sample):
     told, label = card(browser), world.labels[sample]
     assert told["id"] == str(sample)
     assert told["label"] == "abcd"[label]
-    assert told["predicted"] == "abcd"[(label + 1) % 4 if world.doubted[sample] else label]
+    assert told["predicted"] == "abcd"[(label + 1) % 4 if world.suspect[sample] else label]
     assert told["confidence"] == f"{world.y[sample]:.3f}"
     assert told["deviation"] == f"{world.x[sample]:.3f}"
     assert float(told["dual"]) == pytest.approx(world.score[sample], rel=1e-2)
     assert told["kept"] == ("yes" if world.kept[sample] else "no")
-    assert told["label quality"].endswith("looks wrong") == world.doubted[sample]
+    assert told["label quality"].endswith(", suspect") == world.suspect[sample]
     thumb = ask(browser, "document.querySelector('#card .thumb').getBoundingClientRect().toJSON()")
     middle = [round(thumb[a] + thumb[b] / 2) for a, b in (("x", "width"), ("y", "height"))]
     assert pixel(browser, *middle) == (world.grey[sample],) * 3
@@ -268,9 +269,9 @@ def test_a_lasso_lists_what_is_inside(browser, visiting, world):
     told, ids, tiles = chosen(browser)
     assert ids == inside.tolist()
     assert sorted(tiles) == ids
-    kept, doubted = world.kept[inside].sum(), world.doubted[inside].sum()
-    assert told == f"{len(inside)} chosen, {kept} kept, {doubted} with a doubted label"
-    assert 0 < kept < doubted < len(inside)
+    kept, suspects = world.kept[inside].sum(), world.suspect[inside].sum()
+    assert told == f"{len(inside)} chosen, {kept} kept, {suspects} with a suspect label"
+    assert 0 < kept < suspects < len(inside)
     assert ask(browser, "document.getElementById('chosen-file').download") == "ids.csv"
     press_on(browser, "chosen-clear")
     assert ask(browser, "document.getElementById('chosen').hidden")
@@ -380,12 +381,12 @@ def test_tiles_show_their_sample(browser, visiting, world):
     )
     assert sorted(lists["kept"]) == np.flatnonzero(world.kept).tolist()
     assert sorted(lists["pruned"]) == np.flatnonzero(~world.kept).tolist()
-    assert sorted(lists["doubted"]) == np.flatnonzero(world.doubted).tolist()
-    assert lists["doubted"][0] == 5 or world.y[lists["doubted"][0]] == 0.08  # the worst first
-    browser.execute_script("document.querySelector('[data-list=doubted] .tile').click()")
-    assert card(browser)["id"] == str(lists["doubted"][0])
-    told = text(browser, "[data-list=doubted] .tile")
-    label = world.labels[lists["doubted"][0]]
+    assert sorted(lists["suspects"]) == np.flatnonzero(world.suspect).tolist()
+    assert lists["suspects"][0] == 5 or world.y[lists["suspects"][0]] == 0.08  # the worst first
+    browser.execute_script("document.querySelector('[data-list=suspects] .tile').click()")
+    assert card(browser)["id"] == str(lists["suspects"][0])
+    told = text(browser, "[data-list=suspects] .tile")
+    label = world.labels[lists["suspects"][0]]
     assert told == f"{'abcd'[label]} → {'abcd'[(label + 1) % 4]}"
 
 
@@ -448,9 +449,10 @@ def test_hostile_names_are_only_text(browser, visiting, home, hostile):
     for one, other in found.values():
         assert one == other
     cut = {safe_text(name) for name in HOSTILE}
-    for selector in ("#class option + option", "#legend bdi", "details bdi", "#accuracies + * bdi"):
-        said = "[...document.querySelectorAll(arguments[0])].map((each) => each.textContent)"
+    said = "[...document.querySelectorAll(arguments[0])].map((each) => each.textContent)"
+    for selector in ("#class option + option", "#legend bdi", "details bdi"):
         assert set(ask(browser, said, selector)) == cut, selector
+    assert set(ask(browser, said, "#accuracies + * bdi")) == cut | {"all the data"}
     summary = text(browser, ".summary")
     assert HOSTILE[2] in summary
     assert HOSTILE[0] in summary
@@ -474,7 +476,7 @@ def write_odd(home, name, samples, *, epochs=EPOCHS, labels=2, seen=None, told=N
     given, classes = np.arange(samples) % labels, max(labels, 2)
     beliefs = between_two(probability, given, (given + 1) % classes, classes)
     run = write_beliefs(home / name, beliefs, given, seen=seen)
-    return write_report(home / f"{name}.html", run, samples=told)
+    return write_report(home / f"{name}.html", gather(run, None), samples=told)
 
 
 @pytest.mark.parametrize("name", ODD)
@@ -486,7 +488,7 @@ def test_odd_pages_work(browser, visiting, home, name):
     assert painted == str(positions.sum())
     slider = ask(browser, "document.getElementById('share') !== null")
     assert slider == (odd.get("epochs", EPOCHS) >= 10 and positions.any())
-    for mode in ("class", "doubted", "score"):
+    for mode in ("class", "suspect", "score"):
         colored_by(browser, mode)
     if slider:
         check_slider(browser, odd["samples"], positions.sum())

@@ -1,14 +1,6 @@
-"""From images to a coreset, trainings and comparisons: the commands, killed and started again."""
+"""From images to a coreset and trainings: the commands, killed and started again."""
 
-import io
-import json
-import os
 import shutil
-import subprocess
-import sys
-import time
-from contextlib import redirect_stderr, redirect_stdout
-from pathlib import Path
 
 import duckdb
 import numpy as np
@@ -18,11 +10,13 @@ from PIL import Image
 from torch import nn
 
 from dualprune import Coreset, Run, prune, select
-from dualprune.cli.__main__ import main
 from dualprune.coreset import digest
 from dualprune.data import load
+from dualprune.experiments.results import read
 from dualprune.train.setup import _held_out
+from dualprune.workflows.checking import read_check
 
+from .commands import DUALPRUNE, contents, dualprune, files, killed_when, process
 from .photos import BROKEN, COLOURS, EMPTY, make_photos, striped
 from .test_torchrun import parts, starts
 
@@ -30,56 +24,11 @@ SAMPLES, CLASSES = 61, 3  # odd, so that two processes cannot share them evenly
 IMAGES = striped(SAMPLES, CLASSES)
 TINY = ("--recipe", "digits")
 PRUNE_DIGITS = ("prune", "digits", "--keep", "0.5", "--epochs", "10", "--out")
-DUALPRUNE = ("-m", "dualprune")
 TORCHRUN = ("-m", "torch.distributed.run", "--standalone", "--nproc_per_node=2", *DUALPRUNE)
-
-
-def dualprune(*words):
-    """Give the exit code of a command, and what it wrote to standard output and error."""
-    out, err = io.StringIO(), io.StringIO()
-    with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
-        patch.setattr(sys, "argv", ["dualprune", *map(str, words)])
-        with pytest.raises(SystemExit) as stop:
-            main()
-    return stop.value.code or 0, out.getvalue(), err.getvalue()
-
-
-def start(*words):
-    command, pipe = [sys.executable, *map(str, words)], subprocess.PIPE
-    own = os.environ | {"OMP_NUM_THREADS": "1"}
-    return subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, env=own)
-
-
-def process(*words):
-    """Give the same of a process of its own."""
-    with start(*words) as started:
-        try:
-            printed, said = started.communicate(timeout=120)
-        except subprocess.TimeoutExpired:
-            started.terminate()  # torchrun passes it on
-            raise
-    return started.returncode, printed, said
-
-
-def killed_when(sign, *words):
-    with start(*DUALPRUNE, *words) as started:
-        while not sign():
-            assert started.poll() is None, f"it ended by itself: {started.communicate()}"
-            time.sleep(0.001)
-        started.kill()
-    assert started.returncode == -9
 
 
 def rows(out, *columns):
     return duckdb.sql(f"SELECT {','.join(columns)} FROM '{out}/coreset.parquet'").fetchall()
-
-
-def contents(path):
-    return json.loads(path.read_text())
-
-
-def files(folder):
-    return {p.relative_to(folder).as_posix(): p for p in folder.rglob("*") if not p.is_dir()}
 
 
 @pytest.fixture(scope="module")
@@ -110,10 +59,13 @@ def test_prune_writes_a_coreset_a_figure_and_the_run(pruned):
     assert [bool(reason) for reason in why] == list(kept)
     assert len(duckdb.sql(f"FROM '{out}/run/names.parquet'").fetchall()) == len(digits)
     Image.open(out / "moon.png").verify()
+    card = Coreset.load(out).card
     expected = {"method": "dual+beta", "seed": 0, "k": 719, "samples": 1438, "epochs": 10}
-    expected |= {"model": "cnn-small", "recipe": "digits", "published": False}
-    expected |= {"data": digits.fingerprint, "data_name": "digits"}
-    assert expected.items() <= Coreset.load(out).card.items()
+    expected |= {"data": digits.fingerprint}
+    assert expected.items() <= vars(card).items()
+    expected = {"data": "digits", "model": "cnn-small", "recipe": "digits", "published": False}
+    expected |= {"epochs": 10, "full_passes": 30.0, "coreset_passes": 15.0}
+    assert expected.items() <= vars(card.training).items()
 
 
 def test_a_second_start_trains_nothing_and_another_coreset_is_refused(pruned):
@@ -123,7 +75,7 @@ def test_a_second_start_trains_nothing_and_another_coreset_is_refused(pruned):
     code, printed, said = dualprune(*PRUNE_DIGITS, out)
     assert (code, printed) == (0, f"{out}\n")
     assert "epoch" not in said
-    check_told("already holds another coreset", *PRUNE_DIGITS, out, "--keep", "0.4")
+    check_refused("already holds another coreset", *PRUNE_DIGITS, out, "--keep", "0.4")
     assert {name: file.read_bytes() for name, file in files(out).items()} == before
 
 
@@ -142,7 +94,7 @@ def test_a_prune_that_was_killed_twice_ends_as_if_it_never_was(pruned, tmp_path)
     assert len(starts(run)) == 3
     np.testing.assert_array_equal(Run(run)["loss"], Run(whole / "run")["loss"])
     cards = [Coreset.load(out).card for out in (tmp_path, whole)]
-    assert cards[0]["ids_sha256"] == cards[1]["ids_sha256"]
+    assert cards[0].ids_sha256 == cards[1].ids_sha256
 
 
 def test_of_a_folder_of_images_what_is_kept_can_be_linked_and_copied(tmp_path):
@@ -179,21 +131,33 @@ def test_check_trains_on_nothing_that_it_judges_by(npz, tmp_path):
     words = ("prune", npz, "--keep", "0.5", "--epochs", "10", "--check", "--seed", "1", *TINY)
     code, _, said = dualprune(*words, "--out", tmp_path)
     assert code == 0, said
-    check = contents(tmp_path / "check/check.json")
-    assert len(check["coreset"]) == len(check["random"]) == 3
-    assert check["verdict"] in said.splitlines()[-1]
-    held_out = _held_out(IMAGES)
+    check = read_check(tmp_path / "check")
+    assert len(check.coreset) == len(check.random) == 3
+    assert check.verdict in said.splitlines()[-1]
+    images, _ = load(npz)
+    held_out = _held_out(images)
     others = np.setdiff1d(np.arange(SAMPLES), held_out)
     coreset = Coreset.load(tmp_path)
     ids = np.setdiff1d(coreset.ids, held_out)
     assert len(ids) < len(coreset), "nothing to leave out: this would show nothing"
+    lines = {(line.row, line.seed): line for line in read(tmp_path / "check/results.jsonl")}
+    trained = [contents(file) for file in tmp_path.glob("check/work/*/trained/*/result.json")]
+    assert len(lines) == len(trained) == 6
+    for name in ("coreset", "random"):
+        reached = [lines[name, seed].values["accuracy"] for seed in range(3)]
+        assert sorted(reached) == sorted(getattr(check, name))
     for seed in range(3):
-        drawn = others[select.random(IMAGES.labels[others], k=len(ids), seed=seed)]
-        for name, trained_on in {"coreset": ids, "random": drawn}.items():
-            result = contents(tmp_path / f"check/{name}-{seed}/result.json")
-            assert result["settings"]["kept"] == digest(trained_on)
-            assert result["judged_on"] == "validation"
-            assert result["accuracy"] == check[name][seed]
+        drawn = select.random(IMAGES.labels[others], k=len(ids), seed=seed)
+        for name, kept in {"coreset": np.searchsorted(others, ids), "random": drawn}.items():
+            assert lines[name, seed].values["ids_sha256"] == digest(kept)
+            (settings,) = (
+                each["settings"]
+                for each in trained
+                if each["settings"]["kept"] == digest(kept)
+                and each["settings"]["seed"] % 1000 == seed
+            )
+            assert settings["data"] == images.take(others).fingerprint
+            assert settings["judged"] == images.take(held_out).fingerprint
 
 
 @pytest.mark.parametrize(("keep", "k"), [(0.5, 31), ("50%", 31), (20, 20)])
@@ -210,23 +174,23 @@ def test_a_model_of_ones_own_is_trained_as_a_copy(tmp_path):
     model = nn.Sequential(nn.Flatten(), nn.Linear(64, CLASSES))
     before = [parameter.clone() for parameter in model.parameters()]
     coreset = prune(IMAGES, keep=0.5, out=tmp_path, epochs=10, model=model)
-    assert (len(coreset), coreset.card["model"]) == (31, "Sequential")
+    assert (len(coreset), coreset.card.training.model) == (31, "Sequential")
     assert all(map(torch.equal, before, model.parameters()))
     first, *_, last = Run(tmp_path / "run")["loss"].mean(1)
     assert last < first
 
 
-def check_told(told, *words):
+def check_refused(wrong, *words):
     code, printed, said = dualprune(*words)
     assert (code, printed) == (2, ""), said
-    assert told in said
+    assert wrong in said
     assert said.startswith("dualprune: ")
     assert said.count("\n") == 1
     assert said.count(". ") <= 1, "more than two sentences"
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "wrong"),
     [
         ("prune nowhere --keep 0.5", "there is no data 'nowhere'"),
         ("prune NPZ --keep 0.5 --recipe soup", "there is no recipe 'soup'"),
@@ -246,9 +210,9 @@ def check_told(told, *words):
         ("compare NPZ --method best", "there is no method 'best'"),
     ],
 )
-def test_mistakes_are_told_before_anything_is_trained(pruned, npz, tmp_path, words, told):
+def test_mistakes_are_refused_before_anything_is_trained(pruned, npz, tmp_path, words, wrong):
     meant = {"NPZ": npz, "HALF": pruned[0]}
-    check_told(told, *[meant.get(word, word) for word in words.split()], "--out", tmp_path)
+    check_refused(wrong, *[meant.get(word, word) for word in words.split()], "--out", tmp_path)
     assert not files(tmp_path)
 
 
@@ -257,7 +221,7 @@ def test_no_command_writes_among_the_images(tmp_path, command):
     make_photos(tmp_path)
     before = files(tmp_path)
     name, *flags = command.split()
-    check_told("is among the images", name, tmp_path, *flags, "--out", tmp_path / "new")
+    check_refused("is among the images", name, tmp_path, *flags, "--out", tmp_path / "new")
     assert files(tmp_path) == before
 
 
@@ -305,74 +269,6 @@ def test_two_processes_record_together_and_go_on_together(npz, tmp_path):
     np.testing.assert_array_equal(run["labels"], IMAGES.labels)
     assert len(parts(tmp_path)) == 6
     assert set(parts(tmp_path).values()) == {((SAMPLES + 1) // 2, 0)}, "one of 61 is seen by both"
-
-
-COMPARE = "compare NPZ --method dual+beta --method random --keep 0.2 --seeds 2 --recipe digits"
-
-
-@pytest.fixture(scope="module")
-def compared(npz, tmp_path_factory):
-    """All cells of a comparison, and its table."""
-    out = tmp_path_factory.mktemp("compared")
-    code, table, said = dualprune(*COMPARE.replace("NPZ", str(npz)).split(), "--out", out)
-    assert code == 0, said
-    return contents(out / "results.json")["cells"], table
-
-
-def test_compare_shows_every_method_with_its_deviation_over_seeds(compared):
-    cells, table = compared
-    methods = {"everything": "1.0", "dual+beta": "0.2", "random": "0.2"}
-    shown = [line.split() for line in table.splitlines() if "±" in line]
-    assert {method: keep for method, keep, *_ in shown} == methods
-    assert {cell["judged_on"] for cell in cells} == {"validation"}  # an .npz has no test images
-    assert "validation %" in table
-    found = sorted((cell["method"], cell["keep"], cell["seed"]) for cell in cells)
-    assert found == sorted((*each, seed) for each in methods.items() for seed in (0, 1))
-
-
-def test_compare_draws_accuracies_and_times_where_it_can(compared, npz, monkeypatch):
-    printed = [Path(line) for line in compared[1].splitlines()[-3:]]
-    assert [path.name for path in printed] == ["results.json", "accuracy.png", "time.png"]
-    for path in printed[1:]:
-        with Image.open(path) as image:
-            assert image.format == "PNG"
-        assert path.with_suffix(".svg").read_text().startswith("<?xml")
-        path.unlink()
-    monkeypatch.setattr("dualprune.cli.compare.find_spec", lambda _: None)
-    words = COMPARE.replace("NPZ", str(npz)).split()
-    code, table, said = dualprune(*words, "--out", printed[0].parent)
-    assert (code, table.splitlines()[-1]) == (0, str(printed[0])), said
-    assert not printed[1].exists()
-
-
-def test_methods_are_compared_on_equally_many_samples(compared):
-    assert len({cell["kept"] for cell in compared[0] if cell["keep"] == "0.2"}) == 1
-
-
-def test_a_comparison_that_was_killed_repeats_nothing_and_ends_the_same(compared, npz, tmp_path):
-    words = (*COMPARE.replace("NPZ", str(npz)).split(), "--out", tmp_path)
-    killed_when((tmp_path / "seed-0/dual+beta-0.2/checkpoint/state.json").exists, *words)
-    assert not (tmp_path / "results.json").exists()
-    code, _, said = dualprune(*words)
-    assert code == 0, said
-    assert "seed 0: recording" not in said
-    assert "seed 0: everything" not in said
-    assert "seed 1: recording" in said
-    for cell, whole in zip(contents(tmp_path / "results.json")["cells"], compared[0], strict=True):
-        for name in ("method", "seed", "accuracy", "ids_sha256"):
-            assert cell[name] == whole[name]
-
-
-@pytest.mark.slow
-def test_the_demo_shows_that_wrong_labels_are_removed(tmp_path):
-    code, table, said = dualprune("demo", "--seeds", 1, "--out", tmp_path)
-    assert code == 0, said
-    lines = [[cell.strip() for cell in line.split("│")] for line in table.splitlines()]
-    removed = {(line[1], line[2]): int(line[4].split("%")[0]) for line in lines if len(line) > 1}
-    pairs = {(keep, name) for keep in ("50%", "30%", "10%") for name in ("dual+beta", "random")}
-    assert set(removed) == {("100%", "everything"), *pairs}
-    assert removed["30%", "dual+beta"] > removed["30%", "random"]
-    Image.open(tmp_path / "moon.png").verify()
 
 
 def test_help_lists_every_command_without_waiting_for_large_libraries():

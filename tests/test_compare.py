@@ -1,0 +1,153 @@
+"""Comparisons: every method on the same data, killed and started again; and the demo."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from dualprune import Method, compare
+from dualprune.experiments.results import read
+from dualprune.report.page.compared import summarise
+
+from .commands import dualprune, killed_when
+from .photos import striped
+
+SAMPLES, CLASSES = 61, 3
+IMAGES = striped(SAMPLES, CLASSES)
+COMPARE = "compare NPZ --method dual+beta --method random --keep 0.2 --seeds 2 --recipe digits"
+ROWS = {"everything": 0.0, "dual+beta": 0.8, "random": 0.8}
+
+
+@pytest.fixture(scope="module")
+def npz(tmp_path_factory):
+    path = tmp_path_factory.mktemp("data") / "tiny.npz"
+    np.savez(path, x=IMAGES.pixels, y=IMAGES.labels)
+    return path
+
+
+@pytest.fixture(scope="module")
+def compared(npz, tmp_path_factory):
+    """The folder of a comparison, and what was printed."""
+    out = tmp_path_factory.mktemp("compared")
+    code, table, said = dualprune(*COMPARE.replace("NPZ", str(npz)).split(), "--out", out)
+    assert code == 0, said
+    return out, table
+
+
+def trained(out, kind="accuracy"):
+    return [line for line in read(out / "results.jsonl") if kind in line.values]
+
+
+def by_key(lines):
+    return {line.key: line.values for line in lines}
+
+
+def test_compare_shows_every_method_with_its_deviation_over_seeds(compared):
+    out, printed = compared
+    found = sorted((line.row, line.pruned, line.seed) for line in trained(out))
+    assert found == sorted((*each, seed) for each in ROWS.items() for seed in (0, 1))
+    text = " ".join(printed.split())
+    assert "validation accuracy in %" in text  # an .npz has no test images
+    assert "training on all the data reaches" in text
+    accuracy, cost, agreement = printed.split("└")[:3]
+    for table in (accuracy, cost):
+        rows = [line.split()[1] for line in table.splitlines() if "±" in line and "│" in line]
+        assert rows == ["dual+beta", "random"]
+    assert "in common: dual+beta & random" in agreement
+    assert "rank correlation: dual+beta" in agreement
+    assert "| dual+beta | " in (out / "table.md").read_text()
+
+
+def test_compare_draws_accuracies_and_costs_where_it_can(compared, npz, monkeypatch):
+    out, printed = compared
+    names = ["results.jsonl", "accuracy.png", "accuracy-by-cost.png", "cost.png", "gain.png"]
+    paths = [Path(line) for line in printed.splitlines()[-len(names) :]]
+    assert paths == [out / name for name in names]
+    for path in paths[1:]:
+        with Image.open(path) as image:
+            assert image.format == "PNG"
+        assert path.with_suffix(".svg").read_text().startswith("<?xml")
+        path.unlink()
+    monkeypatch.setattr("dualprune.experiments.present.find_spec", lambda _: None)
+    code, table, said = dualprune(*COMPARE.replace("NPZ", str(npz)).split(), "--out", out)
+    assert (code, table.splitlines()[-1]) == (0, str(paths[0])), said
+    assert "epoch" not in said, "all of it was there"
+    assert not paths[1].exists()
+
+
+def test_methods_are_compared_on_equally_many_samples(compared):
+    lines = [line for line in trained(compared[0]) if line.pruned]
+    assert {line.values["kept"] for line in lines} == {11}
+
+
+def test_a_comparison_that_was_killed_repeats_nothing_and_ends_the_same(compared, npz, tmp_path):
+    words = (*COMPARE.replace("NPZ", str(npz)).split(), "--out", tmp_path)
+
+    def third_is_training():
+        done = [*tmp_path.glob("work/*/trained/*/result.json")]
+        return len(done) == 2 and [*tmp_path.glob("work/*/trained/*/checkpoint/state.json")]
+
+    killed_when(third_is_training, *words)
+    assert len(trained(tmp_path)) < 6
+    code, _, said = dualprune(*words)
+    assert code == 0, said
+    assert "recording" not in said
+    assert "random" not in said
+    assert "seed 0: dual+beta" in said
+    assert "seed 1: dual+beta" in said
+    found, whole = by_key(trained(tmp_path)), by_key(trained(compared[0]))
+    assert found.keys() == whole.keys()
+    for key, values in found.items():
+        for name in ("accuracy", "ids_sha256"):
+            assert values.get(name) == whole[key].get(name)
+
+
+def test_functions_of_ones_own_are_compared_from_python(tmp_path):
+    def doubt(target_prob: np.ndarray, *, power: float = 1.0) -> np.ndarray:
+        return (1 - target_prob.mean(axis=0)) ** power
+
+    def every_other(labels: np.ndarray, *, k: int) -> np.ndarray:
+        return 2 * np.arange(k)
+
+    methods = [Method(doubt, "top", score_knobs={"power": 2.0}), Method(None, every_other), "dual"]
+    found = compare(IMAGES, out=tmp_path, methods=methods, keep=[20], seeds=1, recipe="digits")
+    names = ["doubt+top", "every_other", "dual"]
+    assert list(found.tables[0].rows) == names
+    assert "| every_other | " in str(found)
+    assert {line.row for line in found.lines} == {"everything", *names}
+    assert {line.values.get("kept") for line in found.lines} == {None, 20}
+    assert (tmp_path / "results.jsonl").exists()
+    assert all(path.exists() for path in found.figures)
+    again = compare(IMAGES, out=tmp_path, methods=methods, keep=[20], seeds=1, recipe="digits")
+    assert again.lines == found.lines
+
+
+def test_the_page_shows_a_comparison(compared, tmp_path):
+    out = compared[0]
+    (run, *_) = sorted((out / "work").glob("*/recordings/*"))
+    page = tmp_path / "page.html"
+    words = ("report", run, "--results", out / "results.jsonl", "--out", page)
+    code, printed, said = dualprune(*words)
+    assert (code, printed) == (0, f"{page}\n"), said
+    shown = page.read_text("utf-8").partition("Compared</h2>")[2]
+    for each in summarise(read(out / "results.jsonl")):
+        assert f"<bdi>{each.method}</bdi>" in shown
+        assert f"{each.accuracy:.1%}" in shown
+    assert "<bdi>all the data</bdi>" in shown
+
+
+@pytest.mark.slow
+def test_the_demo_shows_that_wrong_labels_are_removed(tmp_path):
+    code, printed, said = dualprune("demo", "--seeds", 1, "--out", tmp_path)
+    assert code == 0, said
+    accuracy, removed, cost = printed.split("└")[:3]
+    assert "training on all the data reaches" in " ".join(accuracy.split())
+    assert "wrong labels that were pruned" in " ".join(removed.split())
+    assert "time of recording and training" in " ".join(cost.split())
+    rows = [line.split("│")[1:-1] for line in removed.splitlines() if line.startswith("│")]
+    shares = {name.strip(): [float(cell) for cell in cells] for name, *cells in rows}
+    assert shares.keys() == {"dual+beta", "random"}
+    assert shares["dual+beta"][1] > shares["random"][1]  # 70 % pruned
+    Image.open(tmp_path / "moon.png").verify()
+    assert "Compared</h2>" in (tmp_path / "report.html").read_text("utf-8")
