@@ -370,7 +370,7 @@ def test_what_it_says_of_a_run_alone(tmp_path):
         "Data": "60 samples of 3 classes",
         "Notes": "my <notes>",
         "Recorded": "12 epochs, in the training pass",
-        "Labels": "no suspect labels",
+        "Labels": "none suspect",
     }
     assert repeat(None) is None
     assert class_names(run) == ["0", "1", "2"]

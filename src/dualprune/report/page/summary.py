@@ -64,7 +64,7 @@ def _mode(run: Run) -> str:
 def _suspects(facts: Facts) -> str:
     suspect = facts.labels.suspect
     if not suspect.any():
-        return "no suspect labels"
+        return "none suspect"
     count = f"{suspect.sum():,} suspect ({suspect.mean():.1%})"
     if facts.kept is None:
         return count
