@@ -331,7 +331,7 @@ def test_what_everything_reaches_is_a_line_only_if_it_is_known():
     assert len(figures.accuracy_curves(one_axes(), SHARES, given.grid).lines) == 4
     axes = figures.accuracy_curves(one_axes(), SHARES, given.grid, full=0.75)
     assert axes.lines[-1].get_ydata() == [0.75, 0.75]
-    assert key(axes) == [*NAMES, "everything"]
+    assert key(axes) == [*NAMES, "all the data"]
 
 
 def test_methods_are_told_apart_by_colour_or_by_marker():
@@ -350,7 +350,7 @@ def test_colours_follow_the_time():
     np.testing.assert_allclose([to_rgba(color) for color in colors], expected)
     (bar,) = [each for each in axes.figure.axes if each is not axes]
     np.testing.assert_allclose(bar.get_xlim(), [0.6, 2.0])
-    assert bar.get_xlabel() == "total time\n(% of training on everything)"
+    assert bar.get_xlabel() == "total time\n(% of training on all the data)"
 
 
 def test_removal_lies_between_perfect_and_random():
@@ -376,7 +376,7 @@ def test_times_are_stacked_shares_of_full_training():
     assert found == [(0, 0.25), (0, 0), (0.25, 0.75), (0, 0.625)]
     assert [text.get_text() for text in axes.texts] == ["100 %", "62 %"]
     assert axes.lines[0].get_xdata() == [1, 1]
-    assert key(axes) == ["recording", "training", "everything"]
+    assert key(axes) == ["recording", "training", "all the data"]
     assert row_names(axes) == ["dual", "random"]
     low, high = axes.get_ylim()
     assert low > high, "the first one is at the top"
@@ -408,7 +408,7 @@ def test_accuracy_stands_over_the_images_trained_on():
     assert bars == {
         (x, round(y - spread, 6), x, round(y + spread, 6)) for x, (y, spread) in around.items()
     }
-    assert key(axes) == ["infobatch", "everything"]
+    assert key(axes) == ["infobatch", "all the data"]
 
 
 def test_uses_are_relative_to_all_evenly_and_sorted():

@@ -370,7 +370,7 @@ def test_what_it_says_of_a_run_alone(tmp_path):
         "Data": "60 samples of 3 classes",
         "Notes": "my <notes>",
         "Recorded": "12 epochs, in the training pass",
-        "Labels": "no group of labels stands apart as wrong",
+        "Labels": "none suspect",
     }
     assert repeat(None) is None
     assert class_names(run) == ["0", "1", "2"]
@@ -395,7 +395,7 @@ def test_what_it_says_of_a_coreset(run):
         "Kept": "20 of 60 (33.3%)",
         "Labels": "6 look wrong (10.0%); 4 of these were pruned",
         "Cost": "training on what was kept takes 66.6 passes over the full set instead of 200 "
-        "(33%); with the 12 of recording 39%, once",
+        "(33%), or 39% with the 12 passes of recording, which are needed once",
         "Seed": "5",
         "SHA-256 of the kept ids": coreset.card["ids_sha256"],
     }

@@ -243,7 +243,7 @@ def check_card(browser, world, sample):
     assert told["label"] == "abcd"[label]
     assert told["predicted"] == "abcd"[(label + 1) % 4 if world.suspect[sample] else label]
     assert told["confidence"] == f"{world.y[sample]:.3f}"
-    assert told["deviation"] == f"{world.x[sample]:.3f}"
+    assert told["variability"] == f"{world.x[sample]:.3f}"
     assert float(told["dual"]) == pytest.approx(world.score[sample], rel=1e-2)
     assert told["kept"] == ("yes" if world.kept[sample] else "no")
     assert told["label quality"].endswith(", suspect") == world.suspect[sample]

@@ -35,7 +35,7 @@ def test_features_can_be_asked_for_later_but_not_of_an_epoch_that_is_over(tmp_pa
     early = record(setup(), tmp_path / "early", epochs=2, features=[1, 2])
     np.testing.assert_array_equal(late["features"], early["features"])
     assert not np.array_equal(early.features(1), early.features(2))
-    with pytest.raises(InputError, match="features of epoch 1 cannot be had any more"):
+    with pytest.raises(InputError, match="features of epoch 1 cannot be computed"):
         record(setup(), tmp_path / "late", epochs=2, features=[1])
     with pytest.raises(MissingError, match=r"no features of epoch 1; it has those of \[2\]"):
         late.features(1)

@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all, and JSON that notices when it was changed."""
+"""Atomic writes of files, and JSON with a checksum."""
 
 import contextlib
 import errno
@@ -45,7 +45,7 @@ def write(path: Path, data: bytes | memoryview) -> None:
     except OSError as error:
         with contextlib.suppress(OSError):
             temporary.unlink(missing_ok=True)
-        raise WriteError(_why(path, memoryview(data).nbytes, error)) from error
+        raise WriteError(_explain(path, memoryview(data).nbytes, error)) from error
 
 
 def _write_and_rename(temporary: Path, path: Path, data: memoryview) -> None:
@@ -60,7 +60,7 @@ def _write_and_rename(temporary: Path, path: Path, data: memoryview) -> None:
     _sync_folder(path.parent)
 
 
-def _why(path: Path, size: int, error: OSError) -> str:
+def _explain(path: Path, size: int, error: OSError) -> str:
     message = f"cannot write {path}: {error.strerror or error}"
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         free = shutil.disk_usage(path.parent).free
@@ -69,7 +69,7 @@ def _why(path: Path, size: int, error: OSError) -> str:
 
 
 def make_folder(path: Path, *, exist_ok: bool = True) -> None:
-    """Make one folder, durably. `exist_ok=False` makes it a claim that only one process can win."""
+    """Make one folder, durably. With `exist_ok=False` only one of several processes succeeds."""
     try:
         os.mkdir(path)  # noqa: PTH102 - fault tests replace the functions of os
     except FileExistsError as error:
@@ -80,7 +80,8 @@ def make_folder(path: Path, *, exist_ok: bool = True) -> None:
     except OSError as error:
         raise WriteError(f"cannot make the folder {path}: {error.strerror}") from error
     try:
-        _sync_folder(path.parent)  # also if it was there: who made it may not have come so far
+        # also if it exists: the process that created it may have died before finishing
+        _sync_folder(path.parent)
     except OSError as error:
         raise WriteError(f"cannot make the folder {path} durable: {error.strerror}") from error
 
@@ -101,7 +102,7 @@ def _sync_folder(path: Path) -> None:
 
 
 def seal(content: Mapping[str, Any]) -> str:
-    """SHA-256 of the content in one canonical spelling.
+    """SHA-256 of the content as canonical JSON.
 
     >>> seal({"a": 1, "b": 2}) == seal({"b": 2, "a": 1})
     True
@@ -145,7 +146,7 @@ def read_table(source: Any) -> pa.Table:
 
 
 def read_rows(package: str, name: str) -> dict[str, dict[str, Any]]:
-    """Read the tables of a TOML file of ours; `like` takes over what an earlier one says."""
+    """Read the tables of a TOML file of the package; `like` copies the rest of an earlier table."""
     text = resources.files(package).joinpath(name).read_text("utf-8")
     rows: dict[str, dict[str, Any]] = {}
     for key, row in tomllib.loads(text).items():

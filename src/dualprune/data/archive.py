@@ -13,7 +13,7 @@ from dualprune.errors import DamagedError
 __all__ = ["LARGEST_TEXT", "gunzip", "read_exactly", "read_members", "read_up_to"]
 
 LARGEST_TEXT = 10_000
-_OVERHEAD = 2**20  # headers, padding and members that nobody asked for
+_OVERHEAD = 2**20  # headers, padding and members that are not read
 
 
 def read_members(
@@ -24,7 +24,7 @@ def read_members(
     Parameters
     ----------
     pinned
-        What the archive itself must be; nothing in it is looked at before.
+        Size and hashes of the archive; they are checked before anything in it is read.
     sizes
         The members that must be there, and how large each one is.
     texts
@@ -35,18 +35,18 @@ def read_members(
     most = sum(sizes.values()) + len(texts) * LARGEST_TEXT + _OVERHEAD
     content = gunzip(data, most, path)
     try:
-        found = _members(content, path, sizes, texts)
+        members = _select(content, path, sizes, texts)
     except tarfile.TarError as error:
         raise DamagedError(f"{path} is damaged: {error}") from error
-    if missing := sorted(set(sizes) - set(found)):
+    if missing := sorted(set(sizes) - set(members)):
         raise DamagedError(f"{path} is damaged: it has no {', '.join(missing)}")
-    return found
+    return members
 
 
-def _members(
+def _select(
     content: bytes, path: Path, sizes: Mapping[str, int], texts: Collection[str]
 ) -> dict[str, bytes]:
-    found: dict[str, bytes] = {}
+    contents: dict[str, bytes] = {}
     with tarfile.open(fileobj=BytesIO(content), mode="r:") as tar:
         for member in tar:
             if member.name not in sizes and member.name not in texts:
@@ -54,17 +54,17 @@ def _members(
             size = sizes.get(member.name)
             fits = member.size <= LARGEST_TEXT if size is None else member.size == size
             file = tar.extractfile(member) if member.isreg() and fits else None
-            if file is None or member.name in found:
+            if file is None or member.name in contents:
                 raise DamagedError(
                     f"{path} is damaged: its member {member.name} ({member.size:,} bytes) "
                     "is not one regular file of the expected size"
                 )
-            found[member.name] = file.read()
-    return found
+            contents[member.name] = file.read()
+    return contents
 
 
 def gunzip(data: bytes, most: int, origin: Path) -> bytes:
-    """Decompress what must not become more than `most` bytes."""
+    """Decompress to at most `most` bytes; more are refused."""
     try:
         content = gzip.GzipFile(fileobj=BytesIO(data)).read(most + 1)
     except (OSError, EOFError, zlib.error) as error:
@@ -75,7 +75,7 @@ def gunzip(data: bytes, most: int, origin: Path) -> bytes:
 
 
 def read_exactly(path: Path, size: int) -> bytes:
-    """Read a file that must be there and have this size."""
+    """Read a file that must exist and have this size."""
     actual = path.stat().st_size if path.is_file() else 0
     if actual != size:
         raise DamagedError(f"{path} is damaged: expected {size:,} bytes, got {actual:,}")
@@ -83,6 +83,6 @@ def read_exactly(path: Path, size: int) -> bytes:
 
 
 def read_up_to(path: Path, most: int) -> bytes:
-    """Read the beginning of a file."""
+    """Read at most `most` bytes from the start of a file."""
     with path.open("rb") as file:
         return file.read(most)

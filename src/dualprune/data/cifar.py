@@ -30,7 +30,7 @@ _ADDRESS = "https://www.cs.toronto.edu/~kriz/"
 
 @dataclass(frozen=True)
 class _Layout:
-    """Where one of the two sets keeps what."""
+    """File names and layout of one of the two datasets."""
 
     name: str
     archive: str
@@ -39,7 +39,7 @@ class _Layout:
     train: tuple[str, ...]
     test: str
     label_bytes: int
-    class_names: tuple[str, ...]  # if the text file is not there
+    class_names: tuple[str, ...]  # if the text file is missing
     text: str
     there: str = "there"
 

@@ -1,4 +1,4 @@
-"""Damaged images on purpose, to see whether a method drops or keeps them."""
+"""Images damaged on purpose, to see whether a method drops or keeps them."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -26,8 +26,8 @@ def corrupt(images: Images, share: float, seed: int) -> tuple[Images, Array]:
 
     Exactly floor(share * samples) images are drawn, and the five kinds take turns among them, so
     their counts differ by one at most. A larger share with the same seed damages the same images
-    in the same way, and more. Which of N images are damaged, and how, depends on (seed, id, N);
-    what a kind of damage makes of an image on (seed, id, pixels) alone.
+    in the same way, and more. Which of N images are damaged, and with which kind, depends on
+    (seed, id, N); the pixels that a kind of damage gives on (seed, id, pixels) alone.
 
     >>> from dualprune.data import load
     >>> digits, _ = load("digits")
@@ -64,26 +64,26 @@ def _kinds(samples: int, share: float, seed: int) -> Array:
 
 
 def _motion_blur(image: Array, draws: Draws) -> Array:
-    """Average the image over a straight way of any direction; its edges continue outside."""
+    """Average the image along a line of random direction; pixels of the edge repeat outside."""
     height, width = image.shape[:2]
     angle = np.pi * draws(1)[0]
-    way = np.array([np.sin(angle), np.cos(angle)])
-    longer = np.abs(way).max()
+    direction = np.array([np.sin(angle), np.cos(angle)])
+    longer = np.abs(direction).max()
     half = max(1, round(min(height, width) * _BLUR / 2 * longer))
-    steps = half + np.rint(np.outer(np.arange(-half, half + 1), way / longer)).astype(int)
-    wide = np.pad(image, ((half, half), (half, half), (0, 0)), "edge")
-    views = [wide[y : y + height, x : x + width] for y, x in steps.tolist()]
+    steps = half + np.rint(np.outer(np.arange(-half, half + 1), direction / longer)).astype(int)
+    padded = np.pad(image, ((half, half), (half, half), (0, 0)), "edge")
+    views = [padded[y : y + height, x : x + width] for y, x in steps.tolist()]
     return _eight_bits(np.mean(views, axis=0))
 
 
 def _fog(image: Array, draws: Draws) -> Array:
     """Mix every pixel with white: contrast falls, brightness rises, more in some places."""
     height, width = image.shape[:2]
-    lots = np.split(draws(9 + 25 + 81), [9, 9 + 25])
+    uniforms = np.split(draws(9 + 25 + 81), [9, 9 + 25])
     clouds = np.zeros((height, width))
-    for weight, cells, numbers in zip((4, 2, 1), (2, 4, 8), lots, strict=True):
+    for weight, cells, numbers in zip((4, 2, 1), (2, 4, 8), uniforms, strict=True):
         grid = numbers.reshape(cells + 1, cells + 1)
-        clouds += weight * (_between(height, cells) @ grid @ _between(width, cells).T)
+        clouds += weight * (_interpolate(height, cells) @ grid @ _interpolate(width, cells).T)
     thin, thick = _FOG
     clouds = (clouds - clouds.min()) / max(np.ptp(clouds), np.finfo(float).tiny)
     fog = (thin + (thick - thin) * clouds)[..., None]
@@ -91,13 +91,13 @@ def _fog(image: Array, draws: Draws) -> Array:
 
 
 @lru_cache
-def _between(side: int, cells: int) -> Array:
+def _interpolate(side: int, cells: int) -> Array:
     """Weights, (side, cells + 1), that interpolate between the corners of a row of cells."""
     place = np.linspace(0, cells, side)[:, None]
     return np.asarray(np.maximum(0, 1 - np.abs(place - np.arange(cells + 1))))
 
 
-def _reduced_resolution(image: Array, draws: Draws) -> Array:  # noqa: ARG001 - nothing is left to chance
+def _reduced_resolution(image: Array, draws: Draws) -> Array:  # noqa: ARG001 - nothing is drawn
     """Show the mean of each block: a quarter as many as pixels on each side, but 4 at least."""
     small = image.astype(np.float64)
     for axis in (0, 1):
@@ -113,11 +113,11 @@ def _reduced_resolution(image: Array, draws: Draws) -> Array:  # noqa: ARG001 - 
 
 def _occlusion(image: Array, draws: Draws) -> Array:
     """Cover a rectangle with black or white, whichever differs more from what it hides."""
-    lots = draws(4)
+    uniforms = draws(4)
     least, most = _COVERED
     sides = np.array(image.shape[:2])
-    covered = np.maximum(1, np.rint(sides * (least + (most - least) * lots[:2]))).astype(int)
-    top, left = np.floor(lots[2:] * (sides - covered + 1)).astype(int)
+    covered = np.maximum(1, np.rint(sides * (least + (most - least) * uniforms[:2]))).astype(int)
+    top, left = np.floor(uniforms[2:] * (sides - covered + 1)).astype(int)
     place = np.s_[top : top + covered[0], left : left + covered[1]]
     hidden = image.copy()
     hidden[place] = 255 if image[place].mean() < 127.5 else 0
@@ -125,8 +125,8 @@ def _occlusion(image: Array, draws: Draws) -> Array:
 
 
 def _gaussian_noise(image: Array, draws: Draws) -> Array:
-    lots = draws(2 * image.size)  # two of them make one normal number (Box and Muller)
-    normal = np.sqrt(-2 * np.log(lots[::2])) * np.cos(2 * np.pi * lots[1::2])
+    uniforms = draws(2 * image.size)  # two of them make one normal number (Box and Muller)
+    normal = np.sqrt(-2 * np.log(uniforms[::2])) * np.cos(2 * np.pi * uniforms[1::2])
     return _eight_bits(image + _DEVIATION * normal.reshape(image.shape))
 
 

@@ -12,7 +12,7 @@ from dualprune.signatures import Array
 __all__ = ["digits"]
 
 
-def digits(root: Path, fetch: bool) -> tuple[Images, Images]:  # noqa: ARG001 - as all named sets
+def digits(root: Path, fetch: bool) -> tuple[Images, Images]:  # noqa: ARG001 - the same for all named sets
     """Grey images of 8 x 8; a fixed fifth of each class is the test set."""
     values, labels = _bundled()
     pixels = np.rint(values * (255 / 16)).astype(np.uint8)[..., None]

@@ -1,4 +1,4 @@
-"""Fetch a file whose content is known beforehand; nothing else ever reaches the disk."""
+"""Download files whose hashes are known; no other content is written to disk."""
 
 import hashlib
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ TIMEOUT = 60.0  # seconds without a byte
 
 @dataclass(frozen=True)
 class Pinned:
-    """What a file must be: its size in bytes and its hashes."""
+    """Expected size in bytes and hashes of a file."""
 
     size: int
     md5: str
@@ -28,7 +28,7 @@ class Pinned:
 
 
 def download(url: str, path: Path, pinned: Pinned) -> None:
-    """Put the file at `url` at `path`, if it is what it must be; https only.
+    """Download `url` to `path` if its size and hashes are the expected ones; https only.
 
     The content is checked before anything is written, and the write is atomic.
     """
@@ -51,7 +51,7 @@ def check(data: bytes, pinned: Pinned, origin: str | Path) -> None:
 
 
 def make_home(path: Path) -> None:
-    """Make the folder that a data set is put into."""
+    """Make the folder of a dataset."""
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -61,9 +61,9 @@ def make_home(path: Path) -> None:
         ) from error
 
 
-def absent(name: str, looked: Sequence[Path], how: str) -> MissingError:
-    """Say that a data set is not there, where it was looked for, and how to get it."""
-    places = "".join(f"\n  {path}" for path in looked)
+def absent(name: str, paths: Sequence[Path], how: str) -> MissingError:
+    """Give the error for a missing dataset: where it was looked for, and how to get it."""
+    places = "".join(f"\n  {path}" for path in paths)
     return MissingError(f"{name} is not on this machine; looked for{places}\n{how}")
 
 

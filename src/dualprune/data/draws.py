@@ -1,4 +1,4 @@
-"""Random numbers for what is done to data on purpose, as a pure function of seed and id."""
+"""Random numbers for splits, noise and corruption, a pure function of seed and id."""
 
 import hashlib
 from decimal import Decimal
@@ -14,8 +14,8 @@ __all__ = ["draw", "draw_share"]
 def draw(purpose: str, count: int, *, stream: int = 0) -> Array:
     """Give `count` numbers strictly between 0 and 1 for a purpose, which names the seed.
 
-    Purposes know nothing of each other, and none of what a selector draws with the same seed. If
-    each id needs many numbers, it is the stream.
+    Different purposes are independent of each other, and of what a selector draws with the same
+    seed. If each id needs many numbers, the id is the `stream`.
 
     >>> bool((draw("toss, seed 0", 3) == draw("toss, seed 0", 9)[:3]).all())
     True
@@ -27,7 +27,7 @@ def draw(purpose: str, count: int, *, stream: int = 0) -> Array:
 def draw_share(purpose: str, samples: int, share: float) -> Array:
     """Give floor(share * samples) ids at random; a larger share begins with those of a smaller.
 
-    >>> few, more = draw_share("lots, seed 0", 100, 0.29), draw_share("lots, seed 0", 100, 0.5)
+    >>> few, more = draw_share("toss, seed 0", 100, 0.29), draw_share("toss, seed 0", 100, 0.5)
     >>> len(few), bool((more[:29] == few).all())
     (29, True)
     """

@@ -1,7 +1,7 @@
 """Fashion-MNIST from its four IDX files, compressed or plain.
 
 An IDX file starts with a magic number (2051 for images, 2049 for labels), the number of samples
-and, for images, their height and width, each as four bytes, the highest first.
+and, for images, their height and width, each as four bytes, the most significant first.
 """
 
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""ImageNet and Tiny ImageNet as their folders come; the classes are WordNet ids."""
+"""ImageNet and Tiny ImageNet in their published folders; the classes are WordNet ids."""
 
 from pathlib import Path
 
@@ -14,17 +14,17 @@ __all__ = ["imagenet", "tiny_imagenet"]
 COUNTS = {"imagenet": (1_281_167, 50_000), "tiny-imagenet": (100_000, 10_000)}
 
 
-def imagenet(root: Path, fetch: bool) -> tuple[Images, Images]:  # noqa: ARG001 - as all named sets
+def imagenet(root: Path, fetch: bool) -> tuple[Images, Images]:  # noqa: ARG001 - the same for all named sets
     """1.3 million photographs in 1,000 classes: `train/<wnid>` and `val/<wnid>`."""
     train, val = root / "imagenet" / "train", root / "imagenet" / "val"
     if not (train.is_dir() and val.is_dir()):
         how = "It cannot be downloaded without an account: see https://image-net.org/download"
         raise absent("imagenet", [train, val], how)
     images = list_folder(train)
-    return _complete("imagenet", root / "imagenet", images, list_folder(val, images.class_names))
+    return _check("imagenet", root / "imagenet", images, list_folder(val, images.class_names))
 
 
-def tiny_imagenet(root: Path, fetch: bool) -> tuple[Images, Images]:  # noqa: ARG001 - as all
+def tiny_imagenet(root: Path, fetch: bool) -> tuple[Images, Images]:  # noqa: ARG001 - the same for all
     """110,000 photographs of 64 x 64 in 200 classes; the test set is its validation part."""
     home = root / "tiny-imagenet-200"
     annotations = home / "val" / "val_annotations.txt"
@@ -32,10 +32,10 @@ def tiny_imagenet(root: Path, fetch: bool) -> tuple[Images, Images]:  # noqa: AR
         how = f"Unpack http://cs231n.stanford.edu/tiny-imagenet-200.zip in {root}."
         raise absent("tiny-imagenet", [home / "train", annotations], how)
     train = list_folder(home / "train")
-    return _complete("tiny-imagenet", home, train, _annotated(annotations, train.class_names))
+    return _check("tiny-imagenet", home, train, _read(annotations, train.class_names))
 
 
-def _annotated(annotations: Path, class_names: tuple[str, ...]) -> Images:
+def _read(annotations: Path, class_names: tuple[str, ...]) -> Images:
     """Give the images beside a table of file names and classes."""
     rows = sorted(line.split("\t")[:2] for line in annotations.read_text().splitlines())
     positions = {name: label for label, name in enumerate(class_names)}
@@ -52,10 +52,10 @@ def _annotated(annotations: Path, class_names: tuple[str, ...]) -> Images:
     )
 
 
-def _complete(name: str, home: Path, train: Images, test: Images) -> tuple[Images, Images]:
+def _check(name: str, home: Path, train: Images, test: Images) -> tuple[Images, Images]:
     if (actual := (len(train), len(test))) != COUNTS[name]:
         raise DamagedError(
-            f"{home} is not the whole {name}: expected {COUNTS[name]} images for training and "
+            f"{home} is not the complete {name}: expected {COUNTS[name]} images for training and "
             f"validation, got {actual}; give the path instead of the name to use it as it is"
         )
     return train, test

@@ -1,4 +1,4 @@
-"""Wrong labels on purpose, to see whether a method finds them."""
+"""Labels made wrong on purpose, to see whether a method finds them."""
 
 import numpy as np
 
@@ -13,8 +13,8 @@ def flip_labels(labels: Array, share: float, classes: int, seed: int) -> tuple[A
     """Give labels of which a share is wrong, and the ids of those, sorted.
 
     Exactly floor(share * samples) labels change; each becomes any other class with the same chance.
-    Which label a sample would get is a function of (seed, id), independent of what a selector draws
-    with the same seed; whether it gets it depends on its number among all samples, too.
+    The wrong label of a sample is a function of (seed, id), independent of what a selector draws
+    with the same seed; whether the sample gets it also depends on the number of samples.
 
     >>> noisy, flipped = flip_labels(np.zeros(10, np.int64), 0.2, classes=2, seed=0)
     >>> len(flipped), np.flatnonzero(noisy).tolist() == flipped.tolist()

@@ -1,4 +1,4 @@
-"""Images that somebody saved with ``numpy.savez("data.npz", x=images, y=labels)``."""
+"""Images saved with ``numpy.savez("data.npz", x=images, y=labels)``."""
 
 import zipfile
 import zlib
@@ -20,7 +20,7 @@ def read_npz(path: Path) -> Images:
     1; `y` is (samples,), class numbers from 0 or class names.
     """
     if not zipfile.is_zipfile(path):
-        raise InputError(f"{path} is not an .npz file; save one with numpy.savez(path, x=..., y=.)")
+        raise InputError(f"{path} is not an .npz file; save one with numpy.savez(path, x=x, y=y)")
     try:
         x, y = _arrays(path)
     except (ValueError, OSError, EOFError, zipfile.BadZipFile, zlib.error) as error:
@@ -50,7 +50,9 @@ def _pixels(x: Array, path: Path) -> Array:
     if pixels.dtype == np.uint8:
         return pixels
     if pixels.dtype.kind != "f" or not (pixels.min() >= 0 and pixels.max() <= 1):
-        raise InputError(f"x of {path} must be uint8 or floats from 0 to 1, got {_told(pixels)}")
+        raise InputError(
+            f"x of {path} must be uint8 or floats from 0 to 1, got {_describe(pixels)}"
+        )
     return np.asarray(np.rint(pixels * 255), np.uint8)
 
 
@@ -60,12 +62,12 @@ def _labels(y: Array, path: Path) -> tuple[Array, tuple[str, ...]]:
         return labels, tuple(names.tolist())
     if y.dtype.kind not in "iu" or y.min() < 0 or y.max() >= len(y):
         raise InputError(
-            f"y of {path} must be class names or numbers from 0 to classes - 1, got {_told(y)}"
+            f"y of {path} must be class names or numbers from 0 to classes - 1, got {_describe(y)}"
         )
     return y, tuple(map(str, range(int(y.max()) + 1)))
 
 
-def _told(array: Array) -> str:
+def _describe(array: Array) -> str:
     if array.dtype.kind not in "iuf":
         return str(array.dtype)
     return f"{array.dtype} from {array.min()} to {array.max()}"

@@ -1,4 +1,4 @@
-"""Take parts of a set: a validation split, a long tail. Ids are positions in the part."""
+"""Parts of a dataset: a validation split, a long tail. Ids are positions in the part."""
 
 import numpy as np
 
@@ -23,7 +23,7 @@ def validation_split(images: Images, share: float, seed: int) -> tuple[Images, I
     samples = len(images)
     if not 0.5 <= share * samples < samples - 0.5:
         raise InputError(
-            f"a share of {share} of {samples} samples leaves nothing for one of the two parts; "
+            f"a share of {share} of {samples} samples leaves one of the two parts empty; "
             "choose a share between 0 and 1, such as 0.1"
         )
     k = budget(samples, keep=str(share))
@@ -35,8 +35,8 @@ def validation_split(images: Images, share: float, seed: int) -> tuple[Images, I
 def long_tail(images: Images, factor: float, seed: int) -> Images:
     """Thin the classes out to n_max * factor^(c / (classes - 1)) samples, c = 0, 1, ...
 
-    n_max is the size of the largest class. Sizes are rounded down, but no class is emptied; one
-    that has fewer keeps all it has.
+    n_max is the size of the largest class. Sizes are rounded down, but to no less than 1; a
+    class that has fewer keeps all it has.
 
     Parameters
     ----------

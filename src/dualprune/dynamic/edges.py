@@ -1,4 +1,4 @@
-"""Check what a training loop and a checkpoint hand over."""
+"""Checks of what a training loop and a checkpoint pass in."""
 
 import warnings
 from collections.abc import Mapping
@@ -11,11 +11,11 @@ from numpy.typing import ArrayLike
 from dualprune.errors import InputError
 from dualprune.signatures import Array
 
-__all__ = ["as_batch", "check_epoch", "check_samples", "exact", "restored"]
+__all__ = ["as_batch", "check_epoch", "check_samples", "exact", "read_state"]
 
 
 def as_batch(ids: ArrayLike, losses: ArrayLike, samples: int) -> tuple[Array, Array]:
-    """Give int64 ids and float64 losses, NaN where a loss is not finite, or say what is wrong.
+    """Check a batch; give int64 ids and float64 losses, NaN where a loss is not finite.
 
     >>> as_batch([2, 0], [0.5, 1.0], samples=3)
     (array([2, 0]), array([0.5, 1. ]))
@@ -28,15 +28,15 @@ def as_batch(ids: ArrayLike, losses: ArrayLike, samples: int) -> tuple[Array, Ar
         )
     _check_ids(where, samples)
     where, values = where.astype(np.int64), values.astype(np.float64)
-    lost = ~np.isfinite(values)
-    if lost.any():
+    missing = ~np.isfinite(values)
+    if missing.any():
         warnings.warn(
-            f"{lost.sum()} losses are not finite, the first is that of id {where[lost][0]}; what "
-            "was known of these samples is forgotten, so that they are trained on",
+            f"{missing.sum()} losses are not finite, the first is that of id {where[missing][0]}; "
+            "the earlier losses of these samples are discarded, so that they are trained on",
             RuntimeWarning,
             stacklevel=3,
         )
-    return where, np.where(lost, np.nan, values)
+    return where, np.where(missing, np.nan, values)
 
 
 def _array(name: str, values: ArrayLike, kinds: str) -> Array:
@@ -78,7 +78,7 @@ def check_epoch(epoch: int) -> None:
 
 
 def exact(share: float) -> Fraction:
-    """Give the decimal that was written: a tenth is not the binary fraction closest to it.
+    """Give the decimal that was written, not the binary fraction closest to it.
 
     >>> int((1 - 0.9) * 10), int((1 - exact(0.9)) * 10)
     (0, 1)
@@ -86,13 +86,13 @@ def exact(share: float) -> Fraction:
     return Fraction(repr(float(share)))
 
 
-def restored(state: Mapping[str, Any], now: Mapping[str, Array]) -> dict[str, Array]:
-    """Give copies of the arrays of a state, if it has the same names and shapes as the one now."""
-    given = {name: np.shape(array) for name, array in state.items()}
-    wanted = {name: array.shape for name, array in now.items()}
-    if given != wanted:
+def read_state(state: Mapping[str, Any], now: Mapping[str, Array]) -> dict[str, Array]:
+    """Give copies of the arrays of a state, which must have the names and shapes of those now."""
+    shapes = {name: np.shape(array) for name, array in state.items()}
+    expected = {name: array.shape for name, array in now.items()}
+    if shapes != expected:
         raise InputError(
-            f"the state holds {given}, this needs {wanted}; restore what state() gave for the same "
-            "method and the same number of samples"
+            f"the state holds {shapes}, this needs {expected}; restore what state() gave for the "
+            "same method and the same number of samples"
         )
     return {name: np.array(state[name], array.dtype) for name, array in now.items()}

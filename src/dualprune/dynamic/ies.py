@@ -1,4 +1,4 @@
-r"""IES: leave out the samples whose loss no longer changes its pace.
+r"""IES: leave out the samples whose loss changes at a steady rate.
 
 .. math::
 
@@ -6,8 +6,8 @@ r"""IES: leave out the samples whose loss no longer changes its pace.
     A_{it} = \tfrac{1}{3} (|D_{it}| + |D_{i,t-1}| + |D_{i,t-2}|)
 
 A sample is mastered when :math:`A_{it}` is below the threshold and it has at least four second
-differences, so after its sixth loss at the earliest. It is then only looked at, which goes on with
-its losses, and is trained on again when the criterion fails.
+differences, so after its sixth loss at the earliest. It is then only evaluated, so that its
+losses are still observed, and is trained on again when the criterion fails.
 """
 
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dualprune.dynamic.edges import as_batch, check_epoch, check_samples, restored
+from dualprune.dynamic.edges import as_batch, check_epoch, check_samples, read_state
 from dualprune.dynamic.plan import Plan
 from dualprune.errors import InputError
 from dualprune.signatures import Array
@@ -26,19 +26,19 @@ _ENOUGH = 6  # losses, for four second differences
 
 
 class IES:
-    """Train on what is not mastered yet, all samples with weight 1; the rest is only looked at.
+    """Train on the samples that are not mastered yet, with weight 1; the rest are only evaluated.
 
-    Time is counted in observations of a sample: an epoch that did not see it leaves no trace, and
-    each loss is one step, so observe each sample once per epoch. A loss that is not finite starts
-    the sample anew. When nothing is mastered all are trained on; when everything is, none.
+    Each observed loss of a sample is one time step, so observe each sample once per epoch; an epoch
+    without a loss of the sample does not count. A loss that is not finite restarts the sample. When
+    no sample is mastered all are trained on; when all are, none.
 
     Parameters
     ----------
     samples
         Size of the dataset.
     threshold
-        Below which mean of three second differences a sample is mastered. Published: 1e-3 for
-        CIFAR-10, 2e-3 for CIFAR-100; from 1e-1 to 1e-5 elsewhere.
+        A sample is mastered when the mean size of its last three second differences is below
+        this. Published: 1e-3 for CIFAR-10, 2e-3 for CIFAR-100; from 1e-1 to 1e-5 elsewhere.
 
     Examples
     --------
@@ -56,9 +56,9 @@ class IES:
     Time O(samples) per epoch; memory six numbers per sample.
 
     The authors' code keeps the former exclusions in an epoch in which nothing is mastered; here all
-    are trained on. It looks at the mastered ones in evaluation mode on augmented images; here your
-    loop decides. It doubles its threshold for CIFAR-100, which gives the 2e-3. It tests on
-    augmented images and reports the best epoch; neither is a part of the method.
+    are trained on. It runs the mastered ones in evaluation mode on augmented images; here
+    your loop decides. It doubles its threshold for CIFAR-100, which gives the 2e-3. It tests
+    on augmented images and reports the best epoch; neither is a part of the method.
 
     References
     ----------
@@ -75,14 +75,14 @@ class IES:
         self._seen = np.zeros(samples, np.int64)
 
     def plan(self, epoch: int) -> Plan:
-        """Say what to train on and what to look at, from what was observed so far."""
+        """Give the samples to train on and those only to evaluate, from the losses so far."""
         check_epoch(epoch)
         mastered = (self._seen >= _ENOUGH) & (self._changes.mean(axis=0) < self._threshold)
         train = np.flatnonzero(~mastered)
         return Plan(train, np.ones(len(train)), np.flatnonzero(mastered))
 
     def observe(self, ids: ArrayLike, losses: ArrayLike) -> None:
-        """Take the losses of one batch, of samples trained on or looked at."""
+        """Take the losses of one batch of samples, trained on or only evaluated."""
         where, values = as_batch(ids, losses, len(self._seen))
         before, last = self._losses[:, where]
         change = np.abs(values - 2 * last + before)
@@ -91,7 +91,7 @@ class IES:
         self._seen[where] = np.where(np.isnan(values), 0, self._seen[where] + 1)
 
     def state(self) -> dict[str, Array]:
-        """Give what a checkpoint has to carry.
+        """Give the arrays that a checkpoint has to store.
 
         Two losses, three second differences and the number of losses of each sample.
         """
@@ -102,8 +102,8 @@ class IES:
         }
 
     def restore(self, state: Mapping[str, Array]) -> None:
-        """Go on from a `state`."""
-        arrays = restored(state, self.state())
+        """Resume from a `state`."""
+        arrays = read_state(state, self.state())
         self._losses, self._changes, self._seen = (
             arrays[name] for name in ("losses", "changes", "seen")
         )

@@ -1,4 +1,4 @@
-r"""InfoBatch: skip a random part of the easy samples and let the rest of them count more.
+r"""InfoBatch: skip a random part of the easy samples and give the rest of them more weight.
 
 .. math::
 
@@ -6,10 +6,10 @@ r"""InfoBatch: skip a random part of the easy samples and let the rest of them c
     m = \lfloor (1 - r) \, |B| \rfloor, \qquad
     w_i = |B| / m \text{ for } i \in B, \quad w_i = 1 \text{ otherwise}
 
-where :math:`\ell_i` is the loss when i was last seen and the mean is over all that were. A uniform
-m of B are trained on, and everything else. Each of B is there with probability m / |B|, so that
-:math:`E \sum w_i \ell_i = \sum \ell_i` exactly, and the weights sum to N in every epoch; for this m
-is at least 1 where B is not empty. The weights are below 2 / (1 - r).
+where :math:`\ell_i` is the last loss of sample i and the mean is over all samples that have one. A
+random m of B and all other samples are trained on. Each of B is drawn with probability m / |B|, so
+that :math:`E \sum w_i \ell_i = \sum \ell_i` exactly, and the weights sum to N in every epoch; for
+this m is at least 1 where B is not empty. The weights are below 2 / (1 - r).
 
 The published form has :math:`w_i = 1 / (1 - r)` and an m that may be 0. It is the same where
 (1 - r) |B| is a whole number; otherwise B counts :math:`m / ((1 - r) |B|)` of what it should, which
@@ -22,9 +22,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dualprune.dynamic.edges import as_batch, check_epoch, check_samples, exact, restored
-from dualprune.dynamic.lots import check_seed, lots
+from dualprune.dynamic.edges import as_batch, check_epoch, check_samples, exact, read_state
 from dualprune.dynamic.plan import NOTHING, Plan
+from dualprune.dynamic.uniforms import check_seed, uniforms
 from dualprune.errors import InputError
 from dualprune.select.keys import smallest
 from dualprune.signatures import Array, check_choice
@@ -33,15 +33,15 @@ __all__ = ["Form", "InfoBatch"]
 
 Form = Literal["unbiased", "published"]
 
-_MOST = 0.9  # of the easy ones, as published: at least a tenth of them stays
+_MOST = 0.9  # of the easy samples, as published: at least a tenth of them is kept
 
 
 class InfoBatch:
     """Skip a random share of the samples whose loss is below the mean; the last epochs skip none.
 
-    Draws are a pure function of (seed, epoch, id); what a sample was last seen with is the state. A
-    sample that was not seen in an epoch is judged by its last loss. One that was never seen, or
-    whose last loss was not finite, is trained on with weight 1 and is no part of the mean.
+    Draws are a pure function of (seed, epoch, id); the last loss of each sample is the state. A
+    sample that an epoch skipped keeps its earlier loss. One without a loss, or whose last loss was
+    not finite, is trained on with weight 1 and is no part of the mean.
 
     Parameters
     ----------
@@ -52,10 +52,11 @@ class InfoBatch:
     prune
         Share of the easy samples to skip, r, at most 0.9.
     until
-        Share of the epochs that skip at all; from the first epoch after ``until * epochs`` on,
-        everything is trained on with weight 1.
+        Share of the epochs that skip samples; after epoch ``until * epochs`` all samples are
+        trained on with weight 1.
     form
-        Weigh so that the expected sum of the losses is that of all samples, or as published.
+        Weights for which the expected sum of the losses is that of all samples, or the published
+        ones.
 
     Examples
     --------
@@ -71,7 +72,7 @@ class InfoBatch:
     Time O(samples) per epoch; memory one loss per sample, and a few numbers while planning.
 
     The authors' package starts with a loss of 3 for all and weighs as `form="published"`. Its
-    weights are not set back to 1 for the last epochs where `until * epochs` is no whole number;
+    weights are not set back to 1 for the last epochs where `until * epochs` is not a whole number;
     here they are. It seeds numpy's global generator with the epoch; here the draw depends on your
     seed. `prune` is the package's ratio; that of its research version is the share kept. It
     observes the loss of the training pass with label smoothing, if you use that; here you decide.
@@ -97,17 +98,17 @@ class InfoBatch:
         check_choice("form", form, Form)
         _check(epochs, prune, until)
         self._keep, self._seed, self._form = 1 - exact(prune), seed, form
-        self._last = int(exact(until) * epochs)  # to skip in
+        self._last = int(exact(until) * epochs)  # epoch with skipped samples
         self._losses = np.full(samples, np.nan)
 
     def plan(self, epoch: int) -> Plan:
-        """Say what to train on in this epoch, counted from 1, from what was observed before it."""
+        """Give the samples to train on in this epoch, counted from 1, from the losses before it."""
         check_epoch(epoch)
         weights = np.ones(len(self._losses))
         easy = self._easy() if epoch <= self._last else NOTHING
         if len(easy):
-            keys = lots(self._seed, epoch, len(weights))[easy]
-            kept, weight = self._part(len(easy))
+            keys = uniforms(self._seed, epoch, len(weights))[easy]
+            kept, weight = self._count_and_weight(len(easy))
             weights[easy] = 0
             weights[easy[smallest(keys, kept, keys)]] = weight
         train = np.flatnonzero(weights)
@@ -119,21 +120,21 @@ class InfoBatch:
         self._losses[where] = values
 
     def state(self) -> dict[str, Array]:
-        """Give what a checkpoint has to carry: the last losses, NaN where there is none."""
+        """Give the arrays that a checkpoint has to store: the last losses, NaN for none."""
         return {"losses": self._losses.copy()}
 
     def restore(self, state: Mapping[str, Array]) -> None:
-        """Go on from a `state`."""
-        self._losses = restored(state, self.state())["losses"]
+        """Resume from a `state`."""
+        self._losses = read_state(state, self.state())["losses"]
 
     def _easy(self) -> Array:
         known = self._losses[~np.isnan(self._losses)]
         if not len(known):
             return NOTHING
-        mean = min(known.mean(), known.max())  # rounded, the mean of equals may lie above them
+        mean = min(known.mean(), known.max())  # the rounded mean of equal losses may lie above them
         return np.flatnonzero(self._losses < mean)
 
-    def _part(self, easy: int) -> tuple[int, float]:
+    def _count_and_weight(self, easy: int) -> tuple[int, float]:
         """Give how many of so many easy samples to keep, and the weight of each."""
         kept = int(self._keep * easy)
         if self._form == "published":

@@ -1,4 +1,4 @@
-"""What to do with the samples in one epoch."""
+"""The samples of one epoch."""
 
 from dataclasses import dataclass
 
@@ -14,11 +14,11 @@ NOTHING = np.empty(0, np.int64)
 
 @dataclass(frozen=True)
 class Plan:
-    """Which samples to train on in one epoch, how much each counts, and which only to look at."""
+    """Which samples to train on in one epoch, their weights, and which only to evaluate."""
 
     train: Array
     """Ids to train on, sorted int64."""
     weights: Array
     """One float64 per entry of `train`; multiplies its loss before the mean over the batch."""
     look: Array
-    """Ids to forward without a gradient, sorted int64, so that their losses are still observed."""
+    """Ids to evaluate without a gradient, sorted int64, so that their losses are still observed."""

@@ -1,4 +1,4 @@
-r"""Random every epoch: a fresh uniform subset, the baseline of all pruning while training.
+r"""Random every epoch: a new uniform subset, the baseline of dynamic pruning.
 
 Of N samples every epoch trains on
 
@@ -6,10 +6,10 @@ Of N samples every epoch trains on
 
     k = \lfloor \text{keep} \cdot N + 1/2 \rfloor
 
-`draws` draws them anew each time, so that some wait long by chance. `permutations` deals them out
-like cards, reshuffling when the pack ends: after e epochs every sample was used
-:math:`\lfloor e k / N \rfloor` or :math:`\lceil e k / N \rceil` times. Every single epoch is a
-uniform draw in both.
+`draws` draws them independently each time, so that some are unused for long by chance.
+`permutations` takes them from a random order of all samples, and from a new one when that ends:
+after e epochs every sample was used :math:`\lfloor e k / N \rfloor` or
+:math:`\lceil e k / N \rceil` times. In both, every single epoch is a uniform draw.
 """
 
 from collections.abc import Mapping
@@ -18,9 +18,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dualprune.dynamic.edges import check_epoch, check_samples, restored
-from dualprune.dynamic.lots import check_seed, lots
+from dualprune.dynamic.edges import check_epoch, check_samples, read_state
 from dualprune.dynamic.plan import NOTHING, Plan
+from dualprune.dynamic.uniforms import check_seed, uniforms
 from dualprune.select.budget import budget
 from dualprune.select.keys import smallest
 from dualprune.signatures import Array, check_choice
@@ -31,9 +31,9 @@ Through = Literal["draws", "permutations"]
 
 
 class RandomEveryEpoch:
-    """Train on another random subset in every epoch, all samples with weight 1.
+    """Train on another random subset in every epoch, with weight 1.
 
-    The subset is a pure function of (seed, epoch, id), so there is no state to carry.
+    The subset is a pure function of (seed, epoch, id), so there is no state to store.
 
     Parameters
     ----------
@@ -41,13 +41,13 @@ class RandomEveryEpoch:
         Size of the dataset.
     keep
         Share to train on in each epoch, as the decimal that was written, rounded half up to a
-        number of samples; an error if that is none.
+        number of samples; an error if that is 0.
     through
-        Draw every epoch independently, or walk through permutations.
+        Draw every epoch independently, or go through permutations.
 
     Examples
     --------
-    Two epochs of half the samples, dealt out, see each sample once.
+    Two epochs with half of the samples each: together they use every sample once.
 
     >>> half = RandomEveryEpoch(6, keep=0.5, seed=0, through="permutations")
     >>> sorted([*half.plan(1).train.tolist(), *half.plan(2).train.tolist()])
@@ -58,8 +58,8 @@ class RandomEveryEpoch:
     Time O(samples log samples) per epoch at most; memory a few numbers per sample, and no state.
 
     Both ways are published: a new draw in each epoch (`draws`), and all samples before any again
-    (`permutations`). The DUAL paper does not say which it ran; its words fit `draws`. A schedule of
-    learning rates has to be made for the smaller number of steps.
+    (`permutations`). The DUAL paper does not say which it ran; its text fits `draws`. Make the
+    learning-rate schedule for the smaller number of steps.
 
     References
     ----------
@@ -75,12 +75,12 @@ class RandomEveryEpoch:
         self._k = budget(samples, keep=repr(float(keep)))
 
     def plan(self, epoch: int) -> Plan:
-        """Say what to train on in this epoch, counted from 1."""
+        """Give the samples to train on in this epoch, counted from 1."""
         check_epoch(epoch)
         if self._through == "permutations":
-            train = self._dealt(epoch)
+            train = self._from_permutations(epoch)
         else:
-            keys = lots(self._seed, epoch, self._samples)
+            keys = uniforms(self._seed, epoch, self._samples)
             train = smallest(keys, self._k, keys)
         return Plan(train, np.ones(len(train)), NOTHING)
 
@@ -88,47 +88,49 @@ class RandomEveryEpoch:
         """Ignore the losses, whatever they are."""
 
     def state(self) -> dict[str, Array]:
-        """Give what a checkpoint has to carry: nothing."""
+        """Give the arrays that a checkpoint has to store: none."""
         return {}
 
     def restore(self, state: Mapping[str, Array]) -> None:
-        """Go on from a `state`, which must be empty."""
-        restored(state, self.state())
+        """Resume from a `state`, which must be empty."""
+        read_state(state, self.state())
 
-    def _dealt(self, epoch: int) -> Array:
-        """Deal out the used or the omitted, whichever are fewer; even use is even omission."""
+    def _from_permutations(self, epoch: int) -> Array:
+        """Take the used or the omitted samples from permutations, whichever are fewer."""
         omitted = self._samples - self._k
         if self._k <= omitted:
-            return np.sort(_hand(self._seed, self._samples, self._k, epoch))
+            return np.sort(_ids_of_epoch(self._seed, self._samples, self._k, epoch))
         used = np.ones(self._samples, bool)
         if omitted:
-            used[_hand(self._seed, self._samples, omitted, epoch)] = False
+            used[_ids_of_epoch(self._seed, self._samples, omitted, epoch)] = False
         return np.flatnonzero(used)
 
 
-def _hand(seed: int, samples: int, size: int, epoch: int) -> Array:
+def _ids_of_epoch(seed: int, samples: int, size: int, epoch: int) -> Array:
     """Give the ids of one epoch, `size` of them and at most half of the samples."""
     number, start = divmod((epoch - 1) * size, samples)
-    hand = _pack(seed, samples, size, number)[start : start + size]
-    rest = size - len(hand)
-    return np.concatenate([hand, _pack(seed, samples, size, number + 1)[:rest]]) if rest else hand
+    ids = _permutation(seed, samples, size, number)[start : start + size]
+    rest = size - len(ids)
+    if rest:
+        ids = np.concatenate([ids, _permutation(seed, samples, size, number + 1)[:rest]])
+    return ids
 
 
-def _pack(seed: int, samples: int, size: int, number: int) -> Array:
-    """Give all ids in the order in which this pack is dealt.
+def _permutation(seed: int, samples: int, size: int, number: int) -> Array:
+    """Give all ids in the order of this permutation.
 
-    Where a hand takes the end of one pack and the start of the next, the start must not repeat the
-    end. This moves only the first `size` places, never the end of a pack, since a hand is at most
-    half of it; so a pack depends on the shuffle before it and on no other.
+    Where an epoch takes the end of one permutation and the start of the next, the start must not
+    repeat the end. This moves only the first `size` places, never the end of a permutation, since
+    an epoch takes at most half of it; so it depends on the shuffle before it and on no other.
     """
-    order = _shuffled(seed, samples, number)
-    taken = number * samples % size
-    if not taken:
+    order = _shuffle(seed, samples, number)
+    at_end = number * samples % size
+    if not at_end:
         return order
-    free = ~np.isin(order, _shuffled(seed, samples, number - 1)[-taken:])
-    first = free & (np.cumsum(free) <= size - taken)
+    free = ~np.isin(order, _shuffle(seed, samples, number - 1)[-at_end:])
+    first = free & (np.cumsum(free) <= size - at_end)
     return np.concatenate([order[first], order[~first]])
 
 
-def _shuffled(seed: int, samples: int, number: int) -> Array:
-    return np.argsort(lots(seed, number, samples), kind="stable")
+def _shuffle(seed: int, samples: int, number: int) -> Array:
+    return np.argsort(uniforms(seed, number, samples), kind="stable")

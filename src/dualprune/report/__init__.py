@@ -1,4 +1,4 @@
-"""Figures: what was recorded and what was kept, to look at."""
+"""Figures and a page of what was recorded and what was kept."""
 
 from dualprune.report.figures import draw_moons, moon
 

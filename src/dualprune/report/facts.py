@@ -24,10 +24,11 @@ _BEHIND_ALL = 1e9  # farther than any density can move a key
 
 @dataclass(frozen=True)
 class WhatIf:
-    """What Beta sampling of DUAL needs to choose any share of the samples again.
+    """What DUAL with Beta sampling needs to choose another share of the samples.
 
-    `keys` are ln(-ln u) - ln s, shape (samples,): with the log density of the confidence taken off,
-    the smallest are kept. Scores of zero come last, at random; what has no score is NaN.
+    `keys` are ln(-ln u) - ln s, shape (samples,); the samples kept are those with the smallest keys
+    minus the log density of the confidence. Scores of zero come last, in random order; NaN is
+    without a score.
     """
 
     keys: Array
@@ -38,7 +39,7 @@ class WhatIf:
 
 @dataclass(frozen=True)
 class Facts:
-    """Arrays of shape (samples,), by id; `kept` is None where nothing was chosen."""
+    """Arrays of shape (samples,), by id; `kept` is None without a coreset."""
 
     run: Run
     coreset: Coreset | None
@@ -57,21 +58,21 @@ class Facts:
 
 
 def read_together(arrays: Arrays, method: Method) -> None:
-    """Compute in one reading what a method and the page will ask for."""
+    """Compute in one pass over the run what a method and the page need."""
     arrays.scores([*scores_for(method), *_scores(arrays.epochs)])
 
 
 def gather(run: Run, coreset: Coreset | None, arrays: Arrays | None = None) -> Facts:
-    """Compute everything from the epochs that the coreset was chosen from, or from all.
+    """Compute the facts from the epochs that the coreset was chosen from, or from all.
 
-    `arrays` may know some of it already.
+    `arrays` may hold some of them already.
     """
     epochs = _epochs(run, coreset)
     if arrays is None or len(arrays.runs) > 1:
         arrays = Arrays([run], epochs=epochs)
     arrays.scores(_scores(epochs))
-    hard_and_unsure = _dual(arrays)
-    name, score = "dual", hard_and_unsure
+    dual_scores = _dual(arrays)
+    name, score = "dual", dual_scores
     if score is None:
         name, score = "variability", arrays["variability"]
     if coreset is not None and coreset.card.score is not None:
@@ -86,14 +87,14 @@ def gather(run: Run, coreset: Coreset | None, arrays: Arrays | None = None) -> F
         score_name=name,
         labels=judge(arrays),
         kept=None if coreset is None else coreset.mask,
-        what_if=_what_if(hard_and_unsure, arrays["confidence"], coreset),
+        what_if=_what_if(dual_scores, arrays["confidence"], coreset),
     )
 
 
 def _scores(epochs: int) -> list[tuple[Any, Mapping[str, Any]]]:
-    wanted: list[tuple[Any, Mapping[str, Any]]] = [(confidence, {}), (variability, {})]
-    wanted += [(aum, {"keep": "easy"}), (usual_rival, {})]
-    return [*wanted, (dual, {})] if epochs >= knobs(dual)["window"].default else wanted
+    scores: list[tuple[Any, Mapping[str, Any]]] = [(confidence, {}), (variability, {})]
+    scores += [(aum, {"keep": "easy"}), (usual_rival, {})]
+    return [*scores, (dual, {})] if epochs >= knobs(dual)["window"].default else scores
 
 
 def _epochs(run: Run, coreset: Coreset | None) -> int:
@@ -101,22 +102,22 @@ def _epochs(run: Run, coreset: Coreset | None) -> int:
         return run.epochs
     if run.fingerprint not in coreset.card.runs:
         raise InputError(
-            f"the coreset was not chosen from {run.path}, or before more was recorded there; "
+            f"the coreset was not chosen from {run.path} as it is recorded now; "
             "give the run that it was chosen from"
         )
     return coreset.card.epochs
 
 
 def _dual(arrays: Arrays) -> Array | None:
-    """Give the DUAL score, unless no sample was seen in as many epochs as its window has."""
+    """Give the DUAL scores, None if no sample was observed in as many epochs as a window has."""
     if arrays.epochs < knobs(dual)["window"].default:
         return None
     scores = arrays["dual"]
     return None if np.isnan(scores).all() else scores
 
 
-def _what_if(scores: Array | None, sure: Array, coreset: Coreset | None) -> WhatIf | None:
-    """Take scores and knobs of a coreset that was sampled so, else the defaults."""
+def _what_if(scores: Array | None, confidences: Array, coreset: Coreset | None) -> WhatIf | None:
+    """Take scores and knobs of the coreset if DUAL and Beta chose it, else the defaults."""
     if scores is None:
         return None
     values, seed, mu = {name: knob.default for name, knob in knobs(beta).items()}, 0, None
@@ -125,7 +126,7 @@ def _what_if(scores: Array | None, sure: Array, coreset: Coreset | None) -> What
         scores = coreset.columns["score"]
     tie_keys = ties(seed, len(scores))
     if mu is None:
-        mu = anchor_confidence(scores, sure, tie_keys, anchor=values["anchor"])
+        mu = anchor_confidence(scores, confidences, tie_keys, anchor=values["anchor"])
     with np.errstate(divide="ignore"):
         keys = draw_keys(uniform(seed, 0, len(scores), stream=BETA), np.log(scores))
     zero = np.flatnonzero(scores == 0)

@@ -1,4 +1,4 @@
-"""From recorded arrays to one number per sample; `top` keeps the high ones."""
+"""Scores: from recorded arrays to one number per sample; `top` keeps the high ones."""
 
 from collections.abc import Callable
 

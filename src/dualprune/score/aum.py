@@ -2,7 +2,7 @@ r"""AUM: the area under the margin.
 
 .. math:: s_i = - \operatorname{mean}_t \; (z_{it y_i} - \max_{c \ne y_i} z_{itc})
 
-A low area means a hard or a wrong label. Scores here are high for what is kept, and the pruning
+A low area means that the sample is hard or mislabelled. High scores are kept here, and the pruning
 literature keeps the hard side, so the area is negated; `keep="easy"` gives the area itself.
 """
 
@@ -20,7 +20,7 @@ Keep = Literal["hard", "easy"]
 
 
 def aum(margin: Array, *, keep: Keep = "hard") -> Array:
-    """Keep the lowest margins between the label's logit and the best other logit.
+    """Keep the samples with the lowest margins between the label's logit and the best other logit.
 
     Parameters
     ----------
@@ -28,7 +28,7 @@ def aum(margin: Array, *, keep: Keep = "hard") -> Array:
         Label's logit minus the best other logit, shape (epochs, samples).
     keep
         Which side gets the high scores: hard, as in CCS, or easy, as in the text of the DUAL paper
-        and where AUM serves to drop wrong labels.
+        and where AUM serves to drop mislabelled samples.
 
     Examples
     --------
@@ -42,8 +42,8 @@ def aum(margin: Array, *, keep: Keep = "hard") -> Array:
 
     The `aum` package takes the same mean of logit margins; CCS and D2 take probabilities
     (`aum_prob`). The side kept differs: CCS keeps the lowest area, `keep="hard"`; the text and the
-    CIFAR code of DUAL keep the highest, `keep="easy"`. In that CIFAR code only the margin of the
-    last epoch is left; no knob gives that.
+    CIFAR code of DUAL keep the highest, `keep="easy"`. That CIFAR code uses only the margin of the
+    last epoch; no knob gives that.
 
     References
     ----------
@@ -56,7 +56,7 @@ def aum(margin: Array, *, keep: Keep = "hard") -> Array:
 
 
 def aum_prob(prob_margin: Array, *, keep: Keep = "hard") -> Array:
-    """Keep the lowest margins between probabilities, the variant that CCS and D2 compute.
+    """Keep the samples with the lowest margins of probabilities, the variant of CCS and D2.
 
     The formula is that of `aum`, with probabilities p in place of the logits z.
 

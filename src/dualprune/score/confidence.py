@@ -10,7 +10,7 @@ __all__ = ["confidence"]
 
 
 def confidence(target_prob: Array) -> Array:
-    """Keep what is easy; together with `variability` it is the map of the dataset.
+    """Keep easy samples; with `variability` it is an axis of the map of the dataset.
 
     Parameters
     ----------
@@ -26,7 +26,7 @@ def confidence(target_prob: Array) -> Array:
     -----
     Time O(epochs x samples); memory a block of samples at a time.
 
-    The code of Dataset Cartography takes the same mean, as an axis of its map; it keeps what has a
+    The code of Dataset Cartography takes the same mean, as an axis of its map; it keeps samples of
     high `variability`. `beta` reads the confidence over the same epochs as the score.
 
     References

@@ -1,4 +1,4 @@
-r"""DUAL: how hard a sample is, times how much the model wavers on it.
+r"""DUAL: how hard a sample is, times how uncertain the model is about it.
 
 .. math:: s_i = \operatorname{mean}_k \; (1 - \mu_{ik}) \, \sigma_{ik}
 
@@ -15,7 +15,7 @@ __all__ = ["dual"]
 
 
 def dual(target_prob: Array, *, window: int = 10) -> Array:
-    """Keep what is hard and still uncertain.
+    """Keep samples that are hard and still uncertain.
 
     Parameters
     ----------
@@ -36,8 +36,8 @@ def dual(target_prob: Array, *, window: int = 10) -> Array:
     -----
     Time O(epochs x samples), whatever the window; memory a block of samples at a time.
 
-    The authors' code multiplies the spread by 10, which changes no rank, and has J = 10 and the
-    first 30 epochs fixed. It records in the training pass, where the paper writes of the model
+    The authors' code multiplies the spread by 10, which changes no rank, and fixes J = 10 and
+    the first 30 epochs. It records in the training pass, where the paper speaks of the model
     after each epoch: that is `record --clean`. Published are the first 30 epochs of a 200-epoch
     schedule for CIFAR, and 60 epochs for ImageNet. A sample that an epoch missed counts as zero
     there; here it is NaN, and windows slide over what was observed.

@@ -1,4 +1,4 @@
-r"""Dyn-Unc: how much the model wavers on a sample.
+r"""Dyn-Unc: how uncertain the model is about a sample.
 
 .. math:: s_i = \operatorname{mean}_k \; \sigma_{ik}
 
@@ -15,7 +15,7 @@ __all__ = ["dyn_unc"]
 
 
 def dyn_unc(target_prob: Array, *, window: int = 10, skip_last: bool = False) -> Array:
-    """Keep what stays uncertain.
+    """Keep samples that stay uncertain.
 
     Parameters
     ----------
@@ -28,7 +28,7 @@ def dyn_unc(target_prob: Array, *, window: int = 10, skip_last: bool = False) ->
 
     Examples
     --------
-    A sample that is known, and one that flips every epoch.
+    A sample that the model knows, and one whose prediction flips every epoch.
 
     >>> dyn_unc(np.array([[0.9, 0.0], [0.9, 1.0], [0.9, 0.0]]), window=2).round(3).tolist()
     [0.0, 0.707]
@@ -38,7 +38,7 @@ def dyn_unc(target_prob: Array, *, window: int = 10, skip_last: bool = False) ->
     Time O(epochs x samples), whatever the window; memory a block of samples at a time.
 
     The authors' code leaves out the last window (`skip_last`), takes a probability of exactly 0 for
-    a missing one, and multiplies the spread by 10, which changes no rank. It looks at clean images
+    a missing one, and multiplies the spread by 10, which changes no rank. It sees clean images
     just before each update; `record --clean` does so after each epoch. The code of the DUAL paper
     has all windows and the training pass, the defaults here.
 

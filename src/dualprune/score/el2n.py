@@ -17,7 +17,7 @@ Over = Literal["last", "mean", "sum"]
 
 
 def el2n(error_norm: Array, *, over: Over = "last") -> Array:
-    """Keep what is predicted worst.
+    """Keep the samples that are predicted worst.
 
     Parameters
     ----------

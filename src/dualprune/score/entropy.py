@@ -1,4 +1,4 @@
-r"""Entropy: how undecided the model is.
+r"""Entropy: how uncertain the prediction is.
 
 .. math:: s_i = - \sum_c p_{ic} \ln p_{ic}
 """
@@ -12,7 +12,7 @@ __all__ = ["entropy"]
 
 
 def entropy(entropy: Array) -> Array:
-    """Keep what the model is least decided about in the last of these epochs.
+    """Keep the samples with the most uncertain prediction in the last of these epochs.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ def entropy(entropy: Array) -> Array:
     code of DUAL has the training pass of the last epoch, as recorded here by default;
     `record --clean` gives the model on clean images. CCS and D2 feed images without the
     normalisation used in training, and DeepCore without balance keeps the most certain; no knob
-    gives these. Here 0 ln 0 is 0.
+    gives that. Here 0 ln 0 is 0.
 
     References
     ----------

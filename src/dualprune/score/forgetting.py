@@ -1,4 +1,4 @@
-r"""Forgetting: how often a sample that was right becomes wrong.
+r"""Forgetting: how often a sample that was classified correctly no longer is.
 
 .. math:: s_i = \#\{ t : a_{i,t-1} = 1, \; a_{it} = 0 \}
 
@@ -19,15 +19,15 @@ NeverLearned = Literal["max", "zero"]
 
 
 def forgetting(correct: Array, *, never_learned: NeverLearned = "max") -> Array:
-    """Keep what is forgotten most often.
+    """Keep the samples that are forgotten most often.
 
     Parameters
     ----------
     correct
         1 for right, 0 for wrong, NaN for not seen; shape (epochs, samples).
     never_learned
-        What a sample counts that was never right: as many times as there are epochs (the original)
-        or zero, together with what is never forgotten (CCS, D2 and the code of the DUAL paper).
+        Count for a sample that was never right: the number of epochs (the original) or zero, as for
+        one that is never forgotten (CCS, D2 and the code of the DUAL paper).
 
     Examples
     --------
@@ -41,11 +41,11 @@ def forgetting(correct: Array, *, never_learned: NeverLearned = "max") -> Array:
     -----
     Time O(epochs x samples); memory a block of samples at a time.
 
-    The authors' code counts what was never learned as often as it was shown, and sums five seeds;
-    the mean over runs ranks alike (`forgetting-5`). data_diet and Selection via Proxy count
+    The authors' code counts a sample that was never learned as often as it was shown, and sums five
+    seeds; the mean over runs ranks alike (`forgetting-5`). data_diet and Selection via Proxy count
     infinity, which in one run ranks the same. CCS, D2, DeepCore and the code of the DUAL paper
-    count zero, so that what was never learned goes first: `never_learned="zero"`. Many samples
-    share a count; public code leaves their order to the sort, `top` to the lot.
+    count zero, so that what was never learned is pruned first: `never_learned="zero"`. Many samples
+    share a count; public code leaves their order to the sort, `top` breaks ties at random.
 
     References
     ----------

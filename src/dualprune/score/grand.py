@@ -1,8 +1,8 @@
-r"""GraNd: how long the gradient of the loss is, here that of the last layer.
+r"""GraNd: the norm of the gradient of the loss, here that of the last layer.
 
 .. math:: s_i = \lVert p_i - \mathrm{onehot}(y_i) \rVert_2 \sqrt{1 + \lVert h_i \rVert_2^2}
 
-where h are the features that the last layer reads; the 1 is the part of its bias.
+where h are the features that the last layer reads; the 1 is for its bias.
 """
 
 from dualprune.score.el2n import Over, el2n
@@ -12,7 +12,7 @@ __all__ = ["grand"]
 
 
 def grand(grand_norm: Array, *, over: Over = "last") -> Array:
-    """Keep what would change the last layer most.
+    """Keep the samples that would change the last layer most.
 
     The published score is the norm over all parameters; this is that of the weights and the bias
     of the last layer, in closed form. Do not use it at initialisation: the published result for
@@ -22,7 +22,7 @@ def grand(grand_norm: Array, *, over: Over = "last") -> Array:
     Parameters
     ----------
     grand_norm
-        Length of the last layer's gradient, shape (epochs, samples).
+        Norm of the last layer's gradient, shape (epochs, samples).
     over
         The last of these epochs, or the mean or the sum of all of them. A sum over a sample that
         some epochs missed is scaled up to all of them.

@@ -1,4 +1,4 @@
-"""What remains of a sample's values when some epochs did not see it: NaN is missing."""
+"""Values of a sample over the epochs that observed it; NaN is missing."""
 
 import numpy as np
 
@@ -11,7 +11,7 @@ _ROUNDING = 1e-6  # what single precision may add to a probability of 1
 
 
 def check_epochs(values: Array, window: int | None = None) -> None:
-    """Refuse what is not (epochs, samples), and fewer epochs than a window."""
+    """Refuse an array that is not (epochs, samples), or has fewer epochs than a window."""
     if np.ndim(values) != 2:
         raise InputError(f"a signal has shape (epochs, samples), got {np.shape(values)}")
     if window is None:
@@ -30,7 +30,7 @@ def check_epochs(values: Array, window: int | None = None) -> None:
 
 
 def check_probabilities(values: Array) -> None:
-    """Refuse what is not between 0 and 1, except by rounding; NaN is missing.
+    """Refuse values that are not between 0 and 1, except by rounding; NaN is missing.
 
     >>> check_probabilities(np.array([[0.2, np.nan], [1.0, -3.5]]))
     Traceback (most recent call last):
@@ -52,9 +52,9 @@ def check_probabilities(values: Array) -> None:
 
 
 def mean_observed(values: Array) -> Array:
-    """Mean over the epochs that saw the sample, NaN if none did.
+    """Mean over the epochs that observed the sample, NaN if none did.
 
-    Adds one epoch after the other in float64, so a sample's mean does not depend on its neighbours.
+    Adds one epoch after the other in float64, so a sample's mean does not depend on other samples.
 
     >>> mean_observed(np.array([[1.0, np.nan], [2.0, 4.0]])).tolist()
     [1.5, 4.0]
@@ -69,7 +69,7 @@ def mean_observed(values: Array) -> Array:
 
 
 def last_observed(values: Array) -> Array:
-    """Give the value of the latest epoch that saw the sample, NaN if none did.
+    """Value of the last epoch that observed the sample, NaN if none did.
 
     >>> last_observed(np.array([[1.0, 3.0], [2.0, np.nan]])).tolist()
     [2.0, 3.0]

@@ -1,4 +1,4 @@
-"""Scored: scores together with what they were made of, in memory and on disk."""
+"""Scored: scores together with what they were computed from, in memory and on disk."""
 
 import json
 import os

@@ -33,10 +33,10 @@ def ssp(
     prototypes: Prototypes = "kmeans",
     clusters: int | None = None,
 ) -> Array:
-    """Keep what is unlike the typical samples.
+    """Keep the samples that are least similar to the prototypes.
 
     Published with features of a self-supervised model; features of any model will do. Meant for
-    plenty of data; that those near the prototypes are better of little data is unverified.
+    large datasets; that samples near the prototypes are better in small ones is unverified.
 
     Parameters
     ----------
@@ -66,10 +66,10 @@ def ssp(
     Time O(samples x width x clusters) in each of at most 50 rounds; memory the features, a block of
     4,096 samples in float64, and 50 samples per cluster to start from.
 
-    Public are scores for ImageNet, high for what is kept, and no code of the authors. The baseline
-    in the code of ELFS has as many clusters as classes, the default here, and the best of two
-    starts; here there is one. `prototypes="class"` is the variant in fair-data-pruning. A floor per
-    class in the original is unverified; `top` has `floor`.
+    Scores for ImageNet are public, of which the high ones are kept; code of the authors is not. The
+    baseline in the code of ELFS has as many clusters as classes, the default here, and the best of
+    two starts; here there is one. `prototypes="class"` is the variant in fair-data-pruning. A
+    floor per class in the original is unverified; `top` has `floor`.
 
     References
     ----------
@@ -118,8 +118,8 @@ def _from_class_means(features: Array, labels: Array) -> Array:
 def centroids(features: Array, clusters: int) -> Array:
     """Give the centroids of a k-means of directions, shape (clusters, numbers), each of length 1.
 
-    The same for the same features: its random start is drawn from a generator of its own. A
-    centroid that no sample is nearest to stays where it is.
+    The random start has a fixed seed, so the same features give the same centroids. A centroid that
+    no sample is nearest to stays where it is.
 
     >>> centroids(np.array([[1.0, 1.0], [2.0, 2.0]]), 1).round(3).tolist()
     [[0.707, 0.707]]

@@ -1,4 +1,4 @@
-r"""TDDS: how unsteadily the whole prediction moves, late epochs first.
+r"""TDDS: how unevenly the whole prediction changes; late epochs weigh most.
 
 .. math::
 
@@ -20,7 +20,7 @@ __all__ = ["tdds"]
 
 
 def tdds(kl_step: Array, *, window: int = 10, decay: float = 0.9) -> Array:
-    """Keep what still moves unsteadily in the last windows.
+    """Keep the samples whose prediction still changes unevenly in the last windows.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ def tdds(kl_step: Array, *, window: int = 10, decay: float = 0.9) -> Array:
 
     Examples
     --------
-    One sample that moves steadily, and one that jumps.
+    One sample that changes steadily, and one that jumps.
 
     >>> steps = np.array([[np.nan, np.nan], [0.2, 0.2], [0.2, 0.5], [0.2, 0.2]])
     >>> tdds(steps, window=3).round(3).tolist()
@@ -47,8 +47,8 @@ def tdds(kl_step: Array, *, window: int = 10, decay: float = 0.9) -> Array:
     The formula is that of the authors' code. The DUAL paper speaks of the classes other than the
     label; the code has all of them. The authors train with each batch's loss times the mean of its
     scores (`tdds-weighted`). The CIFAR code of DUAL has the first J epochs in every window, and
-    logits for probabilities; no knob gives that. The published epochs and windows contradict each
-    other (`tdds-cifar`, `tdds-imagenet`).
+    logits in place of probabilities; no knob gives that. The published epochs and windows
+    contradict each other (`tdds-cifar`, `tdds-imagenet`).
 
     References
     ----------

@@ -12,7 +12,7 @@ __all__ = ["variability"]
 
 
 def variability(target_prob: Array) -> Array:
-    """Keep what the model changes its mind about; denominator T, as in Dataset Cartography.
+    """Keep the samples whose probability varies most; denominator T, as in Dataset Cartography.
 
     Parameters
     ----------

@@ -6,9 +6,9 @@ where :math:`M_{ik}` is the sum of squared deviations of sample i in the window 
 k-th observed value, and :math:`h_{ik}` is 1 minus the window's mean, or just 1.
 
 Each step replaces one value of the window (Welford), so the cost does not depend on its length.
-What rounding leaves behind when a large spread passes can only matter to a window that is almost
-still, so the few samples that have one are summed again, window by window. With numba and without
-it the same operations run in the same order and give the same bits.
+The rounding error that a large spread leaves behind only matters in a window of almost no spread,
+so the few samples that have one are summed again, window by window. With numba and without it the
+same operations run in the same order and give exactly the same result.
 """
 
 import os
@@ -59,7 +59,7 @@ def weighted_spread(
     hard
         Multiply each spread by 1 minus the window's mean.
     largest
-        A bound on the values; where it is 1 they are probabilities and checked to be.
+        A bound on the values; if it is 1 they are checked to be probabilities.
     """
     values = np.asarray(values)
     check_epochs(values, window)
@@ -102,7 +102,7 @@ def _in_threads(task: Callable[[Any], None], parts: Sequence[Any]) -> None:
 
 
 def _ready(values: Array, ids: slice) -> tuple[Array, int, int]:
-    """Give an array that kernels can read, and where in it these samples are."""
+    """Give an array that kernels can read, and the range of these samples in it."""
     if values.flags.c_contiguous and values.dtype in (np.float32, np.float64):
         return values, ids.start, ids.stop
     return values[:, ids].astype(np.float64, "C"), 0, ids.stop - ids.start
@@ -131,7 +131,7 @@ def _kernel(size: int) -> Kernel:
 def _roll(
     values: Array, start: int, stop: int, window: int, weights: Array, hard: bool
 ) -> tuple[Array, Array]:
-    """Also give the smallest of some steps, one of which lies in every window."""
+    """Give the weighted sums, and the smallest of some steps, one of which lies in every window."""
     block = values[:, start:stop]
     steps = np.abs(block[1 :: window - 1] - block[: len(block) - 1 : window - 1])
     values = block.astype(np.float64)
@@ -153,7 +153,7 @@ def _roll(
 
 
 def _one_by_one(values: Array, window: int, weights: Array, *, hard: bool) -> Array:
-    """Sum the windows by definition; in C order, so that no sum depends on the other samples."""
+    """Sum the windows by definition; in C order, so that no sum depends on other samples."""
     parts = sliding_window_view(values, window, axis=0)
     parts = np.subtract(parts, parts[..., :1], order="C")  # what never moves is exactly zero
     middle = parts.mean(axis=-1)

@@ -1,4 +1,4 @@
-"""From scores and a budget to the ids to keep, sorted."""
+"""Selectors: from scores and a budget to the ids to keep, sorted."""
 
 from collections.abc import Callable
 

@@ -8,8 +8,9 @@ r"""Beta sampling: hard samples when much is kept, easier ones when little is.
 where r is the share that is pruned, :math:`\bar p_i` the confidence over the same epochs as the
 score, and :math:`\mu` the mean confidence of the ten best samples. The k kept samples are drawn one
 after the other without replacement, with probabilities proportional to w. The k smallest of
-:math:`\ln(-\ln u_i) - \ln w_i` with uniform u have exactly that law, and in logarithms a tiny
-weight is still a weight. A larger c_D stays with hard samples longer.
+:math:`\ln(-\ln u_i) - \ln w_i` with uniform u have exactly that law, and logarithms keep tiny
+weights from becoming zero. With a larger c_D hard samples are preferred up to a
+higher share pruned.
 """
 
 import numpy as np
@@ -55,7 +56,7 @@ def beta(
     unscored: Unscored = "error",
     notes: Notes | None = None,
 ) -> Array:
-    """Keep a draw weighted by score and by a Beta density of the confidence that moves with k.
+    """Keep a draw weighted by the score and a Beta density of the confidence that depends on k.
 
     Parameters
     ----------
@@ -65,8 +66,9 @@ def beta(
     anchors
         Scores whose best samples anchor mu, if not `scores`; shape (samples,).
     c_d
-        How long to stay with hard samples as more is pruned. Published with ResNets: 5.5 for
-        CIFAR-10, 4 for CIFAR-100, 11 for ImageNet; the default is for what is not published.
+        The larger, the higher the share pruned up to which hard samples are preferred. Published
+        with ResNets: 5.5 for CIFAR-10, 4 for CIFAR-100, 11 for ImageNet; the default is for other
+        data.
     concentration
         C, how narrow the density is.
     anchor
@@ -80,11 +82,11 @@ def beta(
     unscored
         What to do with samples whose score is NaN.
     notes
-        Where to write what is learned while choosing.
+        Receives facts about the choice, for the card and the table of all samples.
 
     Examples
     --------
-    Of two equally scored kinds, the easy one survives heavy pruning.
+    Of two groups with the same score, the easy one is kept when most samples are pruned.
 
     >>> confidence = np.repeat([0.2, 0.8], 500)
     >>> kept = beta(np.ones(1000), confidence, k=50, seed=0, mu=0.25)

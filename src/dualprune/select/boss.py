@@ -8,7 +8,7 @@ Inside every class, after the hardest are cut off:
 3. The sample that adds most to :math:`\sum_a \max_{b\ \mathrm{kept}} s_{ab}` is kept, again and
    again.
 
-What a sample adds only falls as others are kept, so it is computed again only when it could lead.
+What a sample adds only falls as others are kept, so it is computed again only for the current best.
 """
 
 from heapq import heappop, heappush
@@ -53,10 +53,10 @@ def boss(
     Parameters
     ----------
     scores, labels
-        Shape (samples,). In a class whose scores are all equal, all are as important.
+        Shape (samples,). In a class whose scores are all equal, all samples are equally important.
     features
         What is compared by angle, such as the last layer's input, shape (samples, width). A row of
-        zeros is at a right angle to everything.
+        zeros is at a right angle to all others.
     aum
         High for hard, as `score.aum` gives it, shape (samples,); needed for a cut-off.
     alpha, beta
@@ -69,7 +69,7 @@ def boss(
     unscored
         What to do with samples whose score is NaN.
     notes
-        Where to write what is learned while choosing.
+        Receives facts about the choice, for the card and the table of all samples.
 
     Examples
     --------

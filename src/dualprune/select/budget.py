@@ -1,4 +1,4 @@
-"""From what a user says to a number of samples, in one place."""
+"""The number of samples to keep, from a share or a count."""
 
 from decimal import ROUND_HALF_UP, Decimal, InvalidOperation, localcontext
 
@@ -8,7 +8,7 @@ __all__ = ["budget"]
 
 
 def budget(samples: int, *, keep: str | None = None, prune: str | None = None) -> int:
-    """How many samples to keep, from a share (``0.3``, ``30%``) or a count (``5000``).
+    """Number of samples to keep, from a share (``0.3``, ``30%``) or a count (``5000``).
 
     A share is taken as the exact decimal that was written and rounded half up.
 

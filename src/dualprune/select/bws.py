@@ -61,11 +61,11 @@ def bws(
     ridge
         Weight of the penalty on the squared weights, that of the constant too.
     judged
-        Share of each class to count on, the easiest; 0.5 is published for noisy labels.
+        Share of each class to count in, its easiest samples; 0.5 is published for noisy labels.
     unscored
         What to do with samples whose score is NaN; they are neither fitted nor counted.
     notes
-        Where to write what is learned while choosing.
+        Receives facts about the choice, for the card and the table of all samples.
 
     Examples
     --------
@@ -84,7 +84,7 @@ def bws(
     The authors' code trains a model for 20 epochs on a random balanced subset for each share kept;
     `bws-20` takes features of the recorded run after 20 epochs. It breaks ties with noise, and
     rounds the budget of each class; here seed and id decide, and the budgets sum to k. With noisy
-    labels it counts on the easiest half: `judged=0.5`.
+    labels it counts in the easiest half: `judged=0.5`.
 
     References
     ----------
@@ -126,7 +126,7 @@ def _ranks(keys: Array, groups: Array, sizes: Array, ties: Array) -> Array:
 def _windows(
     ranks: Array, groups: Array, sizes: Array, quotas: Array, step: float
 ) -> Iterator[Array]:
-    """Which samples each window holds, from the hardest window to the easiest, without repeats."""
+    """Masks of the windows, from the hardest to the easiest, without repeats."""
     exact, left = Fraction(str(step)), 1 - Fraction(int(quotas.sum()), len(ranks))
     starts = [
         [int(exact * window * int(size) + Fraction(1, 2)) for size in sizes]
@@ -139,7 +139,7 @@ def _windows(
 def _best(
     features: Array, groups: Array, windows: Iterator[Array], counted: Array, ridge: float
 ) -> Array:
-    """Give the members of the best window; from one to the next, only what moved is summed."""
+    """Give the members of the best window; sums are updated from one window to the next."""
     gram = ridge * np.eye(features.shape[1] + 1)
     cross = np.zeros((len(gram), groups.max() + 1))
     before, best, most = np.zeros(len(groups), bool), np.empty(0, np.int64), -1

@@ -2,10 +2,10 @@ r"""D2 pruning: hard samples that are not close to one another, by messages betw
 
 Samples i and j are joined when either is among the nearest of the other, at distance d_ij.
 
-1. Forward, a sample hears how hard its neighbours are:
+1. Forward, a sample receives the scores of its neighbours:
    :math:`u_i = s_i + \sum_j e^{-d_{ij}} \max(s_j, 10^{-7})`.
 2. Again and again the highest u_i is kept, and its neighbours lose
-   :math:`e^{-\gamma d_{ij}} u_i`. Once the highest u is negative, they gain by it.
+   :math:`e^{-\gamma d_{ij}} u_i`. Once the highest u is negative, this raises them.
 
 This is the form of the authors' code; that the paper squares the distances is unverified.
 """
@@ -67,7 +67,7 @@ def d2(
     unscored
         What to do with samples whose score is NaN.
     notes
-        Where to write what is learned while choosing.
+        Receives facts about the choice, for the card and the table of all samples.
 
     Examples
     --------
@@ -121,7 +121,7 @@ def _check(labels: Array | None, gamma: float, scope: str) -> None:
 
 
 def check_graph(scores: Array, neighbours: int) -> None:
-    """Refuse what no graph of scored samples can be made of."""
+    """Refuse scores and neighbours that no graph can be made from."""
     if neighbours < 1:
         raise InputError(f"neighbours must be at least 1, got {neighbours}")
     if np.isinf(scores).any():
@@ -132,7 +132,7 @@ def check_graph(scores: Array, neighbours: int) -> None:
 
 
 def forward(scores: Array, edges: Graph) -> Array:
-    """Add what every sample hears from its neighbours to its own score.
+    """Add the messages of its neighbours to the score of every sample.
 
     >>> edges = graph(np.array([[0.0], [1.0], [3.0]]), 1)
     >>> forward(np.array([1.0, 2.0, 4.0]), edges).round(4).tolist()
@@ -147,7 +147,7 @@ def forward(scores: Array, edges: Graph) -> Array:
 def greedy(values: Array, edges: Graph, ties: Array, k: int, *, gamma: float) -> list[int]:
     """Give the positions of k samples in the order in which they are kept.
 
-    A value can rise as well as fall, so every change is pushed and what it replaced is skipped.
+    A value can rise as well as fall, so every change is pushed and outdated entries are skipped.
 
     >>> edges = graph(np.array([[0.0], [1.0], [3.0]]), 1)
     >>> greedy(np.array([1.7358, 2.9092, 4.2707]), edges, np.zeros(3), 3, gamma=0.1)

@@ -4,7 +4,7 @@
 2. The next is always the sample farthest from all centres so far.
 
 The largest distance left is at most twice the smallest possible one. The distance to the nearest
-centre only falls as centres are added, so it is brought up to date only when it could lead.
+centre only falls as centres are added, so it is updated only for the current best.
 """
 
 from heapq import heapify, heappop, heappush
@@ -40,7 +40,7 @@ def k_center(
     balance
         Let every class keep the same share (proportional) or the same number (uniform).
     notes
-        Where to write what is learned while choosing.
+        Receives facts about the choice, for the card and the table of all samples.
 
     Examples
     --------

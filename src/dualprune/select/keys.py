@@ -31,7 +31,7 @@ __all__ = [
 ]
 
 BETA, RANDOM, STRATA, TIES = range(4)
-"""Streams of random numbers: what one of them decides says nothing of what another one decides."""
+"""Streams of random numbers, which are independent of each other."""
 
 Balance = Literal["none", "proportional", "uniform"]
 Unscored = Literal["error", "keep", "drop"]
@@ -57,7 +57,7 @@ def uniform(seed: int, start: int, stop: int, *, stream: int = 0) -> Array:
 def ties(seed: int, samples: int) -> Array:
     """Give the numbers by which samples that are otherwise equal are ordered.
 
-    They say nothing of what a selector draws with the same seed.
+    They are independent of what a selector draws with the same seed.
 
     >>> ties(0, 3).round(3).tolist()
     [0.475, 0.488, 0.555]
@@ -66,7 +66,7 @@ def ties(seed: int, samples: int) -> Array:
 
 
 def check_budget(k: int, *columns: Array | None, features: Array | None = None) -> None:
-    """Refuse to keep nothing or more than there is, and arrays that do not go together.
+    """Refuse a budget below 1 or above the number of samples, and arrays of different lengths.
 
     >>> check_budget(1, np.zeros(3), np.zeros((3, 1)))
     Traceback (most recent call last):
@@ -124,10 +124,10 @@ def smallest_of_each(keys: Array, groups: Array, quotas: Array, ties: Array) -> 
 
 
 def _surely_smallest(keys: Array, groups: Array, quotas: Array) -> tuple[Array, Array, Array]:
-    """Mark who is surely among the smallest; also give who may be, and how many of each group are.
+    """Mark the surely smallest; also give which may be, and how many of them each group needs.
 
     A sort of 32 bits per sample, first the group and then the leading bits of the key, decides
-    almost all; in doubt are only those that share these bits with the last one of their group.
+    almost all; uncertain are only those that share these bits with the last one of their group.
     """
     shift = max(1, (len(quotas) - 1).bit_length())
     bits = np.empty(len(keys), np.uint32)
@@ -180,11 +180,11 @@ def choose(
     unscored: Unscored = "error",
     notes: Notes | None = None,
 ) -> Array:
-    """Give the ids of the k smallest keys, sorted, with each class getting its share.
+    """Give the ids of the k smallest keys, sorted, overall or balanced by class.
 
-    A key that is NaN belongs to a sample without a score: an error, or kept before all others, or
-    dropped. `floor` first takes that many of each class (all of a smaller one) and then the rest
-    regardless of class.
+    A sample without a score has the key NaN; that is an error, or the sample is kept before all
+    others, or dropped. `floor` first takes that many of each class (all of a smaller one) and then
+    the rest regardless of class.
 
     >>> keys, labels = np.array([0.1, 0.2, 0.3, 0.4]), np.array([0, 0, 0, 1])
     >>> choose(keys, 2, keys, labels=labels, floor=1).tolist()

@@ -30,7 +30,7 @@ def moderate(
     centre: Centre = "median",
     notes: Notes | None = None,
 ) -> Array:
-    """Keep the samples at a middling distance from the centre of their class.
+    """Keep the samples at a medium distance from the centre of their class.
 
     Ties are broken at random.
 
@@ -41,13 +41,13 @@ def moderate(
     labels
         Shape (samples,), of any kind.
     centre
-        Of each number by itself: the median, as in the authors' code, or the mean.
+        Of each feature by itself: the median, as in the authors' code, or the mean.
     notes
-        Where to write what is learned while choosing.
+        Receives facts about the choice, for the card and the table of all samples.
 
     Examples
     --------
-    Dropped are the centre of the class and the sample farthest away.
+    The centre of the class and the sample farthest away are dropped.
 
     >>> features = np.array([[0.0], [1.0], [2.0], [3.0], [10.0]])
     >>> moderate(features, np.zeros(5), k=3, seed=0).tolist()

@@ -1,4 +1,4 @@
-"""What a selector learns while it chooses."""
+"""Facts that a selector reports beside the ids."""
 
 from dataclasses import dataclass, field
 
@@ -9,7 +9,7 @@ __all__ = ["Notes"]
 
 @dataclass
 class Notes:
-    """What a selector learns while it chooses, for the card and the table of all samples.
+    """Facts about a choice, for the card and the table of all samples.
 
     >>> import numpy as np
     >>> from dualprune.select import beta
@@ -22,8 +22,8 @@ class Notes:
     """
 
     kept: str = "chosen"
-    """Why samples were kept that have no reason of their own: "top", "sampled" or "chosen"."""
+    """Why samples without a reason of their own were kept: "top", "sampled" or "chosen"."""
     reasons: dict[str, Array] = field(default_factory=dict)
-    """Sorted ids by the reason of their own: "unscored", "cut_off" or "filled"; none has two."""
+    """Sorted ids by their own reason: "unscored", "cut_off" or "filled"; none has two."""
     values: dict[str, float] = field(default_factory=dict)
-    """Numbers found on the way, such as the mu that was used."""
+    """Numbers computed on the way, such as the mu that was used."""

@@ -8,7 +8,7 @@ __all__ = ["classes", "even", "numbered", "proportional"]
 
 
 def even(sizes: Array, k: int) -> Array:
-    """Give every group the same, as far as it has that many; the larger ones share what is left.
+    """Divide k evenly; groups that are too small give all they have, larger ones share the rest.
 
     Groups are visited from the smallest to the largest; each gets its share of what is left among
     those not yet visited, rounded down, or all it has (the allocation of CCS).
@@ -25,7 +25,7 @@ def even(sizes: Array, k: int) -> Array:
 
 
 def proportional(sizes: Array, k: int) -> Array:
-    """Give every group its share of the whole; the largest remainders get what rounding left.
+    """Divide k in proportion to sizes; the largest remainders get what rounding left.
 
     >>> proportional(np.array([50, 30, 20]), 5).tolist()
     [3, 1, 1]
@@ -50,7 +50,7 @@ def classes(labels: Array | None, ids: Array) -> list[Array]:
 def numbered(labels: Array) -> tuple[Array, Array]:
     """Number the classes from 0 in the order of their labels; also give their sizes.
 
-    Small numbers stay as they are, so a class between them may be empty: that costs no sort.
+    Small numbers stay as they are, which saves a sort; so a class between them may be empty.
 
     >>> numbered(np.array(["b", "a", "b"]))
     (array([1, 0, 1]), array([1, 2]))

@@ -1,4 +1,4 @@
-r"""Random: every subset is as likely as any other; the baseline to beat.
+r"""Random: every subset is equally likely; the baseline.
 
 .. math:: P(S) = 1 / \binom{N}{k}
 
@@ -32,7 +32,7 @@ def random(
     floor
         Keep at least this many of every class.
     notes
-        Where to write what is learned while choosing.
+        Receives facts about the choice, for the card and the table of all samples.
 
     Examples
     --------
@@ -46,8 +46,8 @@ def random(
     -----
     Time O(samples log samples) at most; memory a few numbers per sample.
 
-    The code of DUAL draws from a global generator that it does not seed, so its subsets cannot be
-    had again. CCS takes the head of a permutation, which is the same law. D2 can draw the same
+    The code of DUAL draws from a global generator that it does not seed, so its subsets cannot
+    be reproduced. CCS takes the head of a permutation, which is the same law. D2 can draw the same
     number of each class: `balance="uniform"`.
     """
     notes = notes or Notes()

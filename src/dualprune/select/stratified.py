@@ -1,6 +1,6 @@
-"""Stratified sampling (CCS): drop the hardest, then cover every level of the score alike.
+"""Stratified sampling (CCS): drop the hardest, then cover all levels of the score evenly.
 
-1. Drop the `cut_off` share with the lowest area under the margin, the hardest or mislabelled end.
+1. Drop the `cut_off` share with the lowest area under the margin: the hardest and mislabelled.
 2. Divide the range of the remaining scores into strata of equal width.
 3. Divide the budget evenly; a stratum that has less than its share gives all it has.
 4. Draw uniformly inside each stratum.
@@ -44,17 +44,17 @@ def stratified(
     Parameters
     ----------
     scores
-        What the strata are made of, shape (samples,).
+        What the strata divide, shape (samples,).
     aum
         High for hard, as `score.aum` gives it, shape (samples,); needed for a cut-off.
     strata
-        How many.
+        Number of strata.
     cut_off
         Share of all samples to drop first: those with the highest `aum`, the hardest.
     unscored
         What to do with samples whose score is NaN.
     notes
-        Where to write what is learned while choosing.
+        Receives facts about the choice, for the card and the table of all samples.
 
     Examples
     --------

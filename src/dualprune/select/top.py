@@ -2,8 +2,8 @@ r"""Top: the highest scores.
 
 .. math:: S = \{ i : s_i \ge s_{(k)} \}
 
-where :math:`s_{(k)}` is the kth highest score; of the samples that have exactly that, as many as
-there is room for are drawn at random.
+where :math:`s_{(k)}` is the kth highest score; samples that have exactly that score are drawn at
+random up to k.
 """
 
 import numpy as np
@@ -39,7 +39,7 @@ def top(
     unscored
         What to do with samples whose score is NaN.
     notes
-        Where to write what is learned while choosing.
+        Receives facts about the choice, for the card and the table of all samples.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Train: to record where there is no loop yet, and to measure what a coreset is worth."""
+"""Train: to record without a loop of one's own, and to measure how good a coreset is."""
 
 from dualprune.train.epoch import Dynamic
 from dualprune.train.loop import Progress, Tell, Watch, silent

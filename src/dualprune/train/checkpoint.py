@@ -1,4 +1,4 @@
-"""Save where a training stands, and go on from there: safetensors and JSON, never pickle."""
+"""Checkpoints to resume a training from: safetensors and JSON, never pickle."""
 
 from hashlib import sha256
 from pathlib import Path
@@ -15,7 +15,7 @@ from dualprune.signatures import Array
 
 __all__ = ["restore", "store"]
 
-_LONG = 100
+_LONG = 100  # characters
 
 
 def store(
@@ -40,16 +40,17 @@ def store(
 def restore(
     folder: Path, model: nn.Module, optimizer: SGD, settings: dict[str, Any]
 ) -> tuple[dict[str, Any], dict[str, Array]]:
-    """Load a training with these settings; gives its state and arrays, empty if there is none."""
+    """Load a checkpoint with these settings; gives its state and arrays, empty if there is none."""
     if not (folder / "state.json").exists():
         return {}, {}
     state = read_json(folder / "state.json")
     for name, value in settings.items():
         if (stored := state["settings"].get(name)) != value:
-            told = f"its {name} is {stored!r}, not {value!r}"
-            short = told if len(told) < _LONG else f"its {name} is another"
+            difference = f"its {name} is {stored!r}, not {value!r}"
+            if len(difference) >= _LONG:
+                difference = f"its {name} is another"
             raise InputError(
-                f"{folder} belongs to another training: {short}; choose another folder"
+                f"{folder} belongs to another training: {difference}; choose another folder"
             )
     path = folder / state["tensors"]
     if not path.exists():

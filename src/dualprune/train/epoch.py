@@ -10,7 +10,7 @@ from torch import Generator, Tensor, nn
 from torch.nn.functional import cross_entropy
 from torch.optim import SGD
 
-from dualprune.dynamic import Plan as DayPlan
+from dualprune.dynamic import Plan as EpochPlan
 from dualprune.record import Recorder
 from dualprune.record.processes import processes
 from dualprune.signatures import Array
@@ -23,9 +23,9 @@ __all__ = ["Dynamic", "Plan", "Trained", "train_epoch"]
 
 
 class Dynamic(Protocol):
-    """What decides before every epoch; ids are positions among those that may be trained on."""
+    """A dynamic pruning method; its ids are positions in the `ids` of the training's `Plan`."""
 
-    def plan(self, epoch: int) -> DayPlan: ...
+    def plan(self, epoch: int) -> EpochPlan: ...
     def observe(self, ids: Array, losses: Array) -> None: ...
     def state(self) -> dict[str, Array]: ...
     def restore(self, state: dict[str, Array]) -> None: ...
@@ -39,7 +39,7 @@ class Plan:
     of them to train. `ids` are those to train on, sorted; `dynamic` may choose among them anew
     before every epoch. `weights`, one per sample, are averaged over a batch and multiply its loss,
     as TDDS trains. Orders and augmentation depend on seed and epoch alone, so that a training
-    resumed from its checkpoint ends where an uninterrupted one does.
+    resumed from its checkpoint gives the same result as an uninterrupted one.
     """
 
     recipe: Recipe
@@ -69,15 +69,15 @@ def train_epoch(
     epoch: int,
     recording: Recorder | None,
 ) -> Trained:
-    """Take the steps of one epoch, and let a dynamic plan see the losses."""
-    day = _everything(len(plan.ids)) if plan.dynamic is None else plan.dynamic.plan(epoch)
-    weights = _by_sample(plan.ids[day.train], day.weights, data)
+    """Train for one epoch; a dynamic method chooses the samples and observes their losses."""
+    chosen = _all_samples(len(plan.ids)) if plan.dynamic is None else plan.dynamic.plan(epoch)
+    weights = _by_sample(plan.ids[chosen.train], chosen.weights, data)
     batches = batches_of_epoch(weights.cpu() > 0, plan.batch, seed=plan.seed, epoch=epoch)
-    left = round(plan.schedule * len(batches)) - (epoch - 1) * len(batches)
+    steps = round(plan.schedule * len(batches)) - (epoch - 1) * len(batches)
     draw = stream(plan.seed, epoch, 1 + processes()[0])
-    seen: list[tuple[Tensor, Tensor]] = []
+    observed: list[tuple[Tensor, Tensor]] = []
     model.train()
-    for step, (ids, raw) in enumerate(zip(batches[:left], data.raw(batches[:left]), strict=True)):
+    for step, (ids, raw) in enumerate(zip(batches[:steps], data.raw(batches[:steps]), strict=True)):
         part = (epoch - 1 + step / len(batches)) / plan.schedule
         optimizer.param_groups[0]["lr"] = _learning_rate(plan.recipe, part)
         logits, losses = _forward(model, data, plan.recipe, ids, raw, draw)
@@ -87,20 +87,20 @@ def train_epoch(
         optimizer.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call] # torch
         optimizer.step()
-        seen.append((ids, losses.detach()))
+        observed.append((ids, losses.detach()))
         if recording is not None:
             recording.update(logits, data.labels[ids], ids, last_features(model))
-    trained, values = _joined(seen)
+    trained, trained_losses = _join(observed)
     if plan.dynamic is not None:
-        seen += _look(model, data, plan, plan.ids[day.look], draw)
-        ids_seen, losses_seen = _joined(seen)
-        plan.dynamic.observe(np.searchsorted(plan.ids, ids_seen), losses_seen)
-    mean = float(values.mean()) if len(values) else math.nan
-    return Trained(mean, trained, len(trained) + len(day.look))
+        observed += _look(model, data, plan, plan.ids[chosen.look], draw)
+        all_ids, all_losses = _join(observed)
+        plan.dynamic.observe(np.searchsorted(plan.ids, all_ids), all_losses)
+    mean = float(trained_losses.mean()) if len(trained) else math.nan
+    return Trained(mean, trained, len(trained) + len(chosen.look))
 
 
-def _everything(count: int) -> DayPlan:
-    return DayPlan(np.arange(count), np.ones(count), np.empty(0, np.int64))
+def _all_samples(count: int) -> EpochPlan:
+    return EpochPlan(np.arange(count), np.ones(count), np.empty(0, np.int64))
 
 
 def _by_sample(ids: Array, weights: Array, data: Batches) -> Tensor:
@@ -113,10 +113,10 @@ def _by_sample(ids: Array, weights: Array, data: Batches) -> Tensor:
 def _forward(
     model: nn.Module, data: Batches, recipe: Recipe, ids: Tensor, raw: Tensor, draw: Generator
 ) -> tuple[Tensor, Tensor]:
-    """Give the logits of augmented images, and each one's loss."""
-    kind = data.device.type
+    """Give the logits and the loss of each augmented image."""
+    device = data.device.type
     images = augment(raw, crop=recipe.crop, flip=recipe.flip, draw=draw)
-    with torch.autocast(kind, torch.bfloat16, enabled=kind == "cuda"):
+    with torch.autocast(device, torch.bfloat16, enabled=device == "cuda"):
         logits: Tensor = model(data.normalised(images))
         return logits, cross_entropy(logits, data.labels[ids], reduction="none")
 
@@ -134,15 +134,15 @@ def _look(
     ]
 
 
-def _joined(seen: list[tuple[Tensor, Tensor]]) -> tuple[Array, Array]:
-    if not seen:
+def _join(batches: list[tuple[Tensor, Tensor]]) -> tuple[Array, Array]:
+    if not batches:
         return np.empty(0, np.int64), np.empty(0)
-    ids, losses = (torch.cat(each).cpu().numpy() for each in zip(*seen, strict=True))
+    ids, losses = (torch.cat(column).cpu().numpy() for column in zip(*batches, strict=True))
     return ids, losses
 
 
 def _learning_rate(recipe: Recipe, part: float) -> float:
-    """Cosine from `lr` to `lr_end`, at this part of the schedule.
+    """Cosine from `lr` to `lr_end`, after this share of the schedule.
 
     >>> from dualprune.train.recipe import recipes
     >>> [round(_learning_rate(recipes()["cifar10"], part), 4) for part in (0, 0.5, 1)]

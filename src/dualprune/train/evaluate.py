@@ -1,4 +1,4 @@
-"""What a model makes of images without augmentation, in evaluation mode."""
+"""Accuracy, features and signals of a model in evaluation mode, without augmentation."""
 
 from collections.abc import Callable, Iterator
 
@@ -11,31 +11,31 @@ from dualprune.record.processes import processes
 from dualprune.signatures import Array
 from dualprune.train.batches import Batches
 
-__all__ = ["accuracy", "features_of", "last_features", "see_clean"]
+__all__ = ["accuracy", "features_of", "last_features", "record_clean"]
 
 _BATCH = 512
 
 
 def accuracy(model: nn.Module, data: Batches) -> float:
     """Share of images whose label has the highest logit."""
-    right = torch.zeros((), device=data.device)
+    correct = torch.zeros((), device=data.device)
     for ids, logits in _outputs(model, model, data, torch.arange(len(data))):
-        right += (logits.argmax(1) == data.labels[ids]).sum()
-    return right.item() / len(data)
+        correct += (logits.argmax(1) == data.labels[ids]).sum()
+    return correct.item() / len(data)
 
 
-def see_clean(model: nn.Module, data: Batches, recording: Recorder) -> None:
-    """Record every sample; of several processes, each takes its share."""
+def record_clean(model: nn.Module, data: Batches, recording: Recorder) -> None:
+    """Record every sample in an evaluation pass; several processes share the samples."""
     rank, world = processes()
     for ids, logits in _outputs(model, model, data, torch.arange(rank, len(data), world)):
         recording.update(logits, data.labels[ids], ids, last_features(model))
 
 
 def last_features(model: nn.Module) -> Tensor | None:
-    """Features of the batch that went through one of our models last."""
+    """Features of the last batch, if the model is one of ours."""
     plain = getattr(model, "module", model)  # inside DistributedDataParallel
-    seen: Tensor | None = getattr(plain, "seen", None)
-    return seen
+    features: Tensor | None = getattr(plain, "last_features", None)
+    return features
 
 
 def features_of(model: nn.Module, data: Batches) -> Array:
@@ -55,6 +55,6 @@ def _outputs(
     model: nn.Module, fn: Callable[[Tensor], Tensor], data: Batches, ids: Tensor
 ) -> Iterator[tuple[Tensor, Tensor]]:
     model.eval()
-    order = [ids[i : i + _BATCH] for i in range(0, len(ids), _BATCH)]
-    for part, raw in zip(order, data.raw(order), strict=True):
+    batches = [ids[i : i + _BATCH] for i in range(0, len(ids), _BATCH)]
+    for part, raw in zip(batches, data.raw(batches), strict=True):
         yield part.to(data.device), fn(data.normalised(raw))

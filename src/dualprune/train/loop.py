@@ -1,4 +1,4 @@
-"""The training loop: SGD with momentum, a cosine per step, recording on the way."""
+"""The training loop: SGD with momentum and a cosine schedule, recording if asked to."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -19,7 +19,7 @@ from dualprune.signatures import Array
 from dualprune.train.batches import Batches
 from dualprune.train.checkpoint import restore, store
 from dualprune.train.epoch import Plan, train_epoch
-from dualprune.train.evaluate import accuracy, see_clean
+from dualprune.train.evaluate import accuracy, record_clean
 from dualprune.train.order import stream
 from dualprune.train.place import is_first
 from dualprune.train.recipe import Recipe
@@ -29,10 +29,10 @@ __all__ = ["Fit", "Progress", "Tell", "Watch", "fit", "silent"]
 
 @dataclass(frozen=True)
 class Progress:
-    """What is told after every epoch.
+    """What one epoch did; progress callbacks are given it after the epoch.
 
-    The accuracy is that on the test images, if there are any; `forward` and `backward` are how many
-    training images went through the model.
+    The accuracy is that on the test images, None if it was not measured; `forward` and `backward`
+    count the training images that went through the model.
     """
 
     epoch: int
@@ -45,18 +45,19 @@ class Progress:
 
 
 Tell = Callable[[Progress], None]
+"""A callback that is given the progress of every epoch."""
 Watch = Callable[[str], Tell]
-"""Gives each of several trainings, by its title, somebody to tell."""
+"""Gives the progress callback of a training, by the training's title."""
 
 
-def silent(title: str) -> Tell:  # noqa: ARG001 - a Watch that says nothing
-    """Tell nobody."""
+def silent(title: str) -> Tell:  # noqa: ARG001 - it is a Watch
+    """Give a callback without any progress output."""
     return lambda progress: None  # noqa: ARG005
 
 
 @dataclass(frozen=True)
 class Fit:
-    """What was told of every epoch, and how often each sample was trained on."""
+    """The progress of every epoch, and how often each sample was trained on."""
 
     history: list[Progress]
     uses: Array
@@ -75,7 +76,7 @@ def fit(
     after: Callable[[int], None] = lambda epoch: None,  # noqa: ARG005
     tell: Tell,
 ) -> Fit:
-    """Train, or go on with the checkpoint in `folder` if its settings are the same.
+    """Train, or resume from the checkpoint in `folder` if its settings are the same.
 
     Parameters
     ----------
@@ -84,9 +85,9 @@ def fit(
     clean
         Record in an extra evaluation pass after every epoch instead of the training pass.
     after
-        Called when an epoch is recorded, before it counts as done.
+        Called with each epoch when it is recorded, before its checkpoint is written.
     """
-    model = model.to(data.device, memory_format=torch.channels_last)  # type: ignore[call-overload] # torch's stub forgets it
+    model = model.to(data.device, memory_format=torch.channels_last)  # type: ignore[call-overload] # missing in torch's stub
     optimizer = _optimizer(model, plan.recipe)
     state, arrays = restore(folder, model, optimizer, settings)
     history = [Progress(**row) for row in state.get("history", [])]
@@ -100,19 +101,19 @@ def fit(
     with recording or nullcontext():
         for epoch in range(len(history) + 1, plan.epochs + 1):
             started = time.perf_counter()
-            with _own_randomness(plan.seed, epoch, data.device):
-                see = None if clean else recording
-                done = train_epoch(trained, data, plan, optimizer, epoch, see)
-            uses[done.ids] += 1
+            with _seeded(plan.seed, epoch, data.device):
+                in_training = None if clean else recording
+                result = train_epoch(trained, data, plan, optimizer, epoch, in_training)
+            uses[result.ids] += 1
             if recording is not None:
                 if clean:
-                    see_clean(model, data, recording)
+                    record_clean(model, data, recording)
                 recording.end_epoch()
             after(epoch)
             seconds = time.perf_counter() - started
-            right = _judged(model, test, plan, epoch)
-            passes = {"forward": done.forward + clean * len(data), "backward": len(done.ids)}
-            history.append(Progress(epoch, plan.epochs, done.loss, right, seconds, **passes))
+            reached = _evaluate(model, test, plan, epoch)
+            passes = {"forward": result.forward + clean * len(data), "backward": len(result.ids)}
+            history.append(Progress(epoch, plan.epochs, result.loss, reached, seconds, **passes))
             memory = {} if plan.dynamic is None else plan.dynamic.state()
             _store(folder, model, optimizer, settings, history, {"uses": uses, **memory})
             if is_first():
@@ -120,14 +121,14 @@ def fit(
     return Fit(history, uses)
 
 
-def _judged(model: nn.Module, test: Batches | None, plan: Plan, epoch: int) -> float | None:
+def _evaluate(model: nn.Module, test: Batches | None, plan: Plan, epoch: int) -> float | None:
     due = epoch == plan.epochs or epoch % plan.recipe.judge_every == 0
     return accuracy(model, test) if due and test is not None else None
 
 
 @contextmanager
-def _own_randomness(seed: int, epoch: int, device: torch.device) -> Iterator[None]:
-    """Let dropout and the like depend on seed and epoch alone, and leave others' draws alone."""
+def _seeded(seed: int, epoch: int, device: torch.device) -> Iterator[None]:
+    """Let dropout and the like depend on seed and epoch alone; restore torch's generators after."""
     with torch.random.fork_rng([device] if device.type == "cuda" else []):
         torch.manual_seed(stream(seed, epoch, 2**32 + processes()[0]).initial_seed())
         yield
@@ -142,7 +143,7 @@ def _store(
     arrays: dict[str, Array],
 ) -> None:
     if processes()[1] > 1:
-        distributed.barrier()  # the epoch is recorded by all before it counts as done
+        distributed.barrier()  # all have recorded the epoch before its checkpoint exists
     if is_first():
         rows = [asdict(row) for row in history]
         state = {"epoch": len(history), "settings": settings, "history": rows}

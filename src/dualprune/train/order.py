@@ -1,4 +1,4 @@
-"""In which order samples are seen, as a pure function of seed and epoch."""
+"""The order in which samples are trained on, a pure function of seed and epoch."""
 
 import numpy as np
 import torch
@@ -16,11 +16,11 @@ def stream(seed: int, epoch: int, purpose: int) -> Generator:
 
 
 def batches_of_epoch(keep: Tensor, batch: int, *, seed: int, epoch: int) -> list[Tensor]:
-    """Give the ids of this process's batches; `keep` says of every sample whether to train on it.
+    """Give the ids of this process's batches; `keep` marks the samples to train on.
 
-    The order of all samples is drawn first and those not kept are passed over, so that two
-    trainings that differ only in what they keep see the same randomness. A few samples repeat
-    where several processes need equally many.
+    The order of all samples is drawn first and those not kept are skipped, so that trainings on
+    different subsets have their common samples in the same order. With several processes a few
+    samples repeat, so that all have equally many.
 
     >>> keep = torch.tensor([True, True, False, True, True, True])
     >>> [sorted(ids.tolist()) for ids in batches_of_epoch(keep, 3, seed=0, epoch=1)]
@@ -35,7 +35,7 @@ def batches_of_epoch(keep: Tensor, batch: int, *, seed: int, epoch: int) -> list
 
 
 def steps_per_epoch(kept: int, batch: int) -> int:
-    """Count batches of almost equal size, at most `batch` over all processes.
+    """Number of batches of almost equal size, at most `batch` samples over all processes.
 
     A small last batch would have poor batch statistics.
 

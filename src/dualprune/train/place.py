@@ -20,7 +20,7 @@ def device() -> torch.device:
 
 
 def is_first() -> bool:
-    """Whether this process is the one that speaks for all."""
+    """Whether this is the process that writes results and reports progress (rank 0)."""
     return processes()[0] == 0
 
 

@@ -1,4 +1,4 @@
-"""Recipe: how to train, and how to prune after it."""
+"""Recipe: how to train, and how to prune afterwards."""
 
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
@@ -11,10 +11,10 @@ __all__ = ["Recipe", "find_recipe", "recipes"]
 
 @dataclass(frozen=True)
 class Recipe:
-    """SGD with momentum and a cosine over `epochs`, of which the first `record` are recorded.
+    """SGD with momentum and a cosine schedule over `epochs`; the first `record` are recorded.
 
     `iterations` replaces `epochs` when training on a coreset. `crop` is the padding of random crops
-    as a share of the image. `published` says for what data the setting was published, if it was.
+    as a share of the image. `published` names the data that the setting was published for, if any.
     The model is evaluated after every `judge_every` epochs and after the last. `select` are knobs
     for any selector that has them, unless a method sets them.
     """
@@ -40,26 +40,26 @@ class Recipe:
 
     def stated(self) -> dict[str, Any]:
         """Give the fields that training depends on and that differ from their defaults."""
-        plain = {each.name: each.default for each in fields(self)}
-        left_out = ("published", "select", "record", "model", "name")
+        defaults = {setting.name: setting.default for setting in fields(self)}
+        ignored = ("published", "select", "record", "model", "name")
         return {
             name: value
             for name, value in asdict(self).items()
-            if name not in left_out and value not in (plain[name], {})
+            if name not in ignored and value not in (defaults[name], {})
         }
 
     def batch_for(self, kept: float) -> int:
-        """Batch size when this share of the data is kept: that of the nearest smaller pruning.
+        """Batch size when this share is kept: that of the largest share in `batch_at` not above.
 
         >>> recipe = recipes()["cifar10"]
         >>> recipe.batch_for(0.5), recipe.batch_for(0.2), recipe.batch_for(0.1)
         (128, 64, 32)
         """
-        reached = [pruned for pruned in self.batch_at if float(pruned) <= 1 - kept + 1e-9]
-        return self.batch_at[max(reached, key=float)] if reached else self.batch
+        shares = [pruned for pruned in self.batch_at if float(pruned) <= 1 - kept + 1e-9]
+        return self.batch_at[max(shares, key=float)] if shares else self.batch
 
     def passes(self, kept: int, samples: int) -> float:
-        """Cost of training on `kept` samples, in passes over all.
+        """Cost of training on `kept` samples, in passes over all samples.
 
         >>> recipes()["cifar10"].passes(5_000, 50_000)
         20.0
@@ -76,7 +76,7 @@ def recipes() -> dict[str, Recipe]:
 
 
 def find_recipe(name: str, data: str, *, gpu: bool) -> Recipe:
-    """Give a recipe by name; `auto` takes the data's own, or a small one where that needs a GPU.
+    """Find a recipe by name; `auto` is the data's own, or `small` where that one needs a GPU.
 
     >>> [find_recipe("auto", "cifar10", gpu=gpu).name for gpu in (True, False)]
     ['cifar10', 'small']

@@ -1,4 +1,4 @@
-"""Train and record: the first epochs of one training run, for those who have no loop yet."""
+"""Record the first epochs of a training, for users without a training loop of their own."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -22,7 +22,7 @@ from dualprune.train.setup import Setup
 __all__ = ["APART", "record", "seconds_recorded"]
 
 APART = 1000
-"""Between the seeds of recordings that are averaged."""
+"""Step between the seeds of recordings that are averaged."""
 
 
 def record(
@@ -36,15 +36,15 @@ def record(
     features: Sequence[int] = (),
     tell: Tell = silent(""),  # noqa: B008 - it has no state
 ) -> Run:
-    """Record the first epochs of a training on all samples; goes on where it was interrupted.
+    """Record the first epochs of a training on all samples; resumes if it was interrupted.
 
     Parameters
     ----------
     out
-        Folder of the run; the checkpoint is kept beside what was recorded.
+        Folder of the run; it also holds the checkpoint.
     epochs
-        How many to record, if not the recipe's number; the schedule is the recipe's unless that is
-        shorter.
+        How many to record instead of the recipe's number; the learning-rate schedule is the
+        recipe's unless that is shorter.
     clean
         Record in an evaluation pass after every epoch, not in the training pass.
     features
@@ -63,7 +63,7 @@ def record(
         if epoch in features and is_first():
             write_features(out, epoch, features_of(model, setup.data))
 
-    done = fit(
+    result = fit(
         model,
         setup.data,
         plan,
@@ -76,8 +76,8 @@ def record(
         tell=tell,
     )
     for epoch in set(features) - set(epochs_with_features(out)):
-        _refuse_if_over(out, epoch, len(done.history))
-        after(epoch)  # they were not asked for when it was recorded
+        _refuse_other_epoch(out, epoch, len(result.history))
+        after(epoch)  # they were not requested when the epoch was recorded
     if is_first():
         write_names(out, images.names, images.source)
     return Run(out)
@@ -100,14 +100,14 @@ def _recorder(
     )
 
 
-def _refuse_if_over(out: Path, epoch: int, now: int) -> None:
+def _refuse_other_epoch(out: Path, epoch: int, now: int) -> None:
     if epoch != now:
         raise InputError(
-            f"features of epoch {epoch} cannot be had any more: {out} is at epoch {now}; record "
+            f"features of epoch {epoch} cannot be computed: {out} is at epoch {now}; record "
             "into another folder"
         )
 
 
 def seconds_recorded(run: Path) -> float:
-    """Time that the training of a recording took."""
+    """Seconds that training took while this run was recorded."""
     return float(sum(row["seconds"] for row in read_json(run / "checkpoint/state.json")["history"]))

@@ -1,4 +1,4 @@
-"""Train on a coreset or on everything, and say how good the model got."""
+"""Train on a coreset or on all the data, and measure the accuracy."""
 
 import math
 from collections.abc import Callable
@@ -26,9 +26,9 @@ __all__ = ["Result", "train"]
 
 @dataclass(frozen=True)
 class Result:
-    """What a training reached: the accuracy is the last epoch's, the best is only told beside it.
+    """What a training reached; the accuracy is that of the last epoch, the best one is extra.
 
-    `forward` and `backward` are how many training images went through the model, and `seconds` is
+    `forward` and `backward` count the training images that went through the model, and `seconds` is
     the time of training itself, without evaluation.
     """
 
@@ -56,21 +56,21 @@ def train(
     weights: Array | None = None,
     tell: Tell = silent(""),  # noqa: B008 - it has no state
 ) -> Result:
-    """Train on these ids, or on all; writes `result.json` and goes on where it was interrupted.
+    """Train on these ids, or on all; writes `result.json`, and resumes if it was interrupted.
 
     Parameters
     ----------
     epochs, iterations
-        Length of the schedule, one of the two; else the recipe's.
+        Length of the schedule, at most one of the two; by default the recipe's.
     dynamic
-        Makes what chooses anew before every epoch, from the number of samples and of epochs; how
-        often each sample was used is then written to `uses.parquet`.
+        Makes a dynamic pruning method from the number of samples and of epochs; how often each
+        sample was used is then written to `uses.parquet`.
     weights
         One per sample; the loss of a batch is multiplied by their mean over it, as TDDS trains.
     """
     plan = _plan(setup, ids, epochs, iterations, seed)
     if dynamic is not None and processes()[1] > 1:
-        raise InputError("dynamic pruning sees all losses, so it works in one process only")
+        raise InputError("dynamic pruning needs all losses, so it works in one process only")
     if dynamic is not None:
         plan = replace(plan, dynamic=dynamic(len(plan.ids), plan.epochs), schedule=plan.epochs)
     if weights is not None:
@@ -83,7 +83,7 @@ def train(
         dynamic=_identity(plan.dynamic),
         weights=None if weights is None else sha256(weights.tobytes()).hexdigest(),
     )
-    done = fit(
+    fitted = fit(
         setup.fresh_model(seed),
         setup.data,
         plan,
@@ -92,10 +92,10 @@ def train(
         test=setup.test,
         tell=tell,
     )
-    result = _result(setup, plan, done.history)
+    result = _result(setup, plan, fitted.history)
     if is_first():
         if dynamic is not None:
-            table = pa.table({"id": np.arange(len(done.uses)), "uses": done.uses})
+            table = pa.table({"id": np.arange(len(fitted.uses)), "uses": fitted.uses})
             write_table(out / "uses.parquet", table)
         write_json(out / "result.json", {**asdict(result), "settings": settings})
     return result
@@ -105,7 +105,7 @@ def _plan(
     setup: Setup, ids: Array | None, epochs: int | None, iterations: int | None, seed: int
 ) -> Plan:
     samples = len(setup.images)
-    chosen = np.arange(samples) if ids is None else _checked(ids, samples)
+    chosen = np.arange(samples) if ids is None else _unique(ids, samples)
     kept = np.setdiff1d(chosen, setup.held_out)
     if len(kept) < 2:
         raise InputError(f"{len(kept)} samples are left to train on; keep more")
@@ -113,17 +113,19 @@ def _plan(
         if value is not None and value < 1:
             raise InputError(f"{name} must be at least 1, got {value}")
     batch = setup.recipe.batch_for(len(chosen) / samples)
-    each = steps_per_epoch(len(kept), batch)
+    steps = steps_per_epoch(len(kept), batch)
     if epochs is None:
         iterations = iterations or setup.recipe.iterations
-    schedule = iterations / each if iterations else epochs or setup.recipe.epochs
+    schedule = iterations / steps if iterations else epochs or setup.recipe.epochs
     return Plan(setup.recipe, kept, batch, math.ceil(schedule), schedule, seed)
 
 
-def _checked(ids: Array, samples: int) -> Array:
+def _unique(ids: Array, samples: int) -> Array:
     ids = np.asarray(ids)
     if ids.ndim != 1 or ids.dtype.kind not in "iu":
-        raise InputError(f"ids must be one row of integers, got {ids.dtype} {ids.shape}")
+        raise InputError(
+            f"ids must be a one-dimensional array of integers, got {ids.dtype} {ids.shape}"
+        )
     unique: Array = np.unique(ids)
     if len(unique) and not 0 <= unique[0] <= unique[-1] < samples:
         raise InputError(f"ids must be from 0 to {samples - 1}, got {unique[0]} to {unique[-1]}")
@@ -131,10 +133,10 @@ def _checked(ids: Array, samples: int) -> Array:
 
 
 def _identity(dynamic: Dynamic | None) -> list[str]:
-    """Class and settings of what chooses before every epoch, without what it remembers."""
+    """Class and settings of a dynamic pruning method, without its state."""
     settings = {} if dynamic is None else vars(dynamic)
-    told = [f"{n}={v}" for n, v in settings.items() if not isinstance(v, np.ndarray)]
-    return [type(dynamic).__name__, *told]
+    knobs = [f"{n}={v}" for n, v in settings.items() if not isinstance(v, np.ndarray)]
+    return [type(dynamic).__name__, *knobs]
 
 
 def _result(setup: Setup, plan: Plan, history: list[Progress]) -> Result:

@@ -1,4 +1,4 @@
-"""One bar per method: what it costs in time, and how alike it ranks with another seed.
+"""One bar per method: its cost in time, and how well its scores agree between seeds.
 
 Each method has an array with a number per seed, or per pair of seeds; a missing number is NaN.
 """
@@ -28,7 +28,7 @@ def time_bars(
     full: float,
     unit: str = "time",
 ) -> "Axes":
-    """Stack the time of recording and of training, as shares of training on everything: `full`.
+    """Stack the time of recording and of training, as shares of `full`, that of all the data.
 
     `unit` names what is counted, if it is not time.
 
@@ -37,8 +37,8 @@ def time_bars(
     Figure 4 of Cho et al., 2025. arXiv:2502.06905
     """
     recorded, trained = (
-        np.array([mean_and_deviation(each[name])[0] / full for name in training])
-        for each in (recording, training)
+        np.array([mean_and_deviation(times[name])[0] / full for name in training])
+        for times in (recording, training)
     )
     rows, total = np.arange(len(training)), recorded + trained
     first = axes.barh(rows, recorded, _THICK, color=ORANGE)
@@ -46,21 +46,21 @@ def time_bars(
     axes.bar_label(second, [f"{100 * share:.0f} %" for share in total], padding=4)
     whole = axes.axvline(1, color="black", linestyle="--", linewidth=1)
     axes.set_xlim(0, 1.15 * np.nanmax([1, *total]))
-    axes.set_xlabel(f"{unit} (% of training on everything)")
+    axes.set_xlabel(f"{unit} (% of training on all the data)")
     axes.xaxis.set_major_formatter(percent)
     _name_rows(axes, {name: recording[name] + training[name] for name in training})
-    _key_above(axes, [first, second, whole], ["recording", "training", "everything"])
+    _legend_above(axes, [first, second, whole], ["recording", "training", "all the data"])
     return axes
 
 
 def rank_correlation_bars(axes: "Axes", correlations: Mapping[str, Array]) -> "Axes":
-    """Draw how each seed's scores correlate with their mean over seeds, and the deviation.
+    """Draw how each seed's scores correlate with their mean over seeds: mean and deviation.
 
     References
     ----------
     Appendix B of Cho et al., 2025. arXiv:2502.06905
     """
-    spreads: Array = np.array([mean_and_deviation(each) for each in correlations.values()])
+    spreads: Array = np.array([mean_and_deviation(by_seed) for by_seed in correlations.values()])
     mean, deviation = spreads.T
     axes.barh(np.arange(len(mean)), mean, _THICK, xerr=deviation, color=BLUE, ecolor="black")
     axes.axvline(0, color="black", linewidth=0.8)
@@ -71,14 +71,14 @@ def rank_correlation_bars(axes: "Axes", correlations: Mapping[str, Array]) -> "A
 
 
 def _name_rows(axes: "Axes", values: Mapping[str, Array]) -> None:
-    names = [plain(with_gaps(name, each)) for name, each in values.items()]
+    names = [plain(with_gaps(*entry)) for entry in values.items()]
     axes.set_yticks(range(len(names)), names)
     axes.tick_params(axis="y", length=0)
     axes.set_ylim(len(names) - 0.5, -0.5)  # the first one at the top
     tidy(axes)
 
 
-def _key_above(axes: "Axes", handles: list[Any], names: list[str]) -> None:
+def _legend_above(axes: "Axes", handles: list[Any], names: list[str]) -> None:
     axes.legend(
         handles,
         names,

@@ -21,7 +21,7 @@ __all__ = [
     "REFERENCE",
     "diverging",
     "figure",
-    "key_beside",
+    "legend_beside",
     "percent",
     "plain",
     "ramp",
@@ -30,17 +30,17 @@ __all__ = [
     "tidy",
 ]
 
-# Okabe and Ito, 2008: told apart with every kind of colour vision. Their yellow is too pale here.
+# Okabe and Ito, 2008: distinct with every kind of colour vision. Their yellow is too pale here.
 COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 BLUE, ORANGE = COLORS[:2]
-GREY = "#c3c9d4"  # what is there but is not meant
-REFERENCE = "#5f6673"  # lines to compare with
+GREY = "#c3c9d4"  # samples that are not marked
+REFERENCE = "#5f6673"  # reference lines
 
 _DPI = 150
 
 
 def figure(width: float, height: float) -> "Figure":
-    """Make an empty figure, in inches, that leaves room for its labels and keys by itself."""
+    """Make an empty figure, in inches, that leaves room for its labels and legends by itself."""
     try:
         from matplotlib.figure import Figure  # noqa: PLC0415 - optional
     except ImportError as error:
@@ -49,26 +49,26 @@ def figure(width: float, height: float) -> "Figure":
 
 
 def save(figure: "Figure", path: Path) -> tuple[Path, Path]:
-    """Write `path`.png and `path`.svg; what is drawn anew in the same way has the same bytes."""
-    png, svg = (path.with_name(f"{path.name}.{kind}") for kind in ("png", "svg"))
+    """Write `path`.png and `path`.svg; the same figure always has the same bytes."""
+    png, svg = (path.with_name(f"{path.name}.{suffix}") for suffix in ("png", "svg"))
     write(png, render(figure, "png"))
     write(svg, render(figure, "svg"))
     return png, svg
 
 
-def render(figure: "Figure", kind: Literal["png", "svg"]) -> bytes:
-    """Give the content of an image file, without a date and without random names inside."""
+def render(figure: "Figure", suffix: Literal["png", "svg"]) -> bytes:
+    """Give the content of an image file, without a date or random names in it."""
     from matplotlib import rc_context  # noqa: PLC0415 - optional
 
     image = io.BytesIO()
-    undated: dict[str, Any] = {"Date": None} if kind == "svg" else {}
+    undated: dict[str, Any] = {"Date": None} if suffix == "svg" else {}
     with rc_context({"svg.hashsalt": "dualprune", "svg.fonttype": "path"}):
-        figure.savefig(image, format=kind, dpi=_DPI, metadata=undated)
+        figure.savefig(image, format=suffix, dpi=_DPI, metadata=undated)
     return image.getvalue()
 
 
 def plain(text: str) -> str:
-    r"""Keep a name from being read as a formula.
+    r"""Escape a name, so that it is not read as a formula.
 
     >>> print(plain("$x$"))
     \$x\$
@@ -85,19 +85,19 @@ def ramp() -> "Colormap":
 
 
 def diverging() -> "Colormap":
-    """Give colours from orange for losses over white to blue for gains; black reads on all."""
+    """Give colours from orange for losses to blue for gains, all pale enough for black text."""
     from matplotlib.colors import LinearSegmentedColormap  # noqa: PLC0415 - optional
 
     return LinearSegmentedColormap.from_list("losses and gains", ["#f5a669", "#ffffff", "#7db8e0"])
 
 
 def tidy(axes: "Axes") -> None:
-    """Take away the lines that carry nothing."""
+    """Remove the top and the right border."""
     axes.spines[["top", "right"]].set_visible(False)
 
 
 def percent(share: float, _: object = None) -> str:
-    """Write a share for the ticks of an axis.
+    """Write a share in percent, for the ticks of an axis.
 
     >>> percent(0.3), percent(0.0125)
     ('30', '1.25')
@@ -105,13 +105,13 @@ def percent(share: float, _: object = None) -> str:
     return f"{100 * share:.6g}"
 
 
-def key_beside(
+def legend_beside(
     axes: "Axes", handles: Sequence[Any], names: Iterable[str], *, markers: float = 1
 ) -> None:
-    """Explain colours at the right of the data, where nothing is covered."""
+    """Add a legend at the right of the axes, where it covers no data."""
     axes.legend(
         handles,
-        [plain(name) for name in names],  # given, so that a name may begin with an underscore
+        [plain(name) for name in names],  # passed here, so that a name may begin with an underscore
         loc="upper left",
         bbox_to_anchor=(1.02, 1.0),
         borderaxespad=0.0,

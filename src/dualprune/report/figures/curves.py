@@ -1,4 +1,4 @@
-"""What methods reach as more and more is pruned: a mean over seeds and the deviation around it.
+"""Results of methods against the share pruned: mean and deviation over seeds.
 
 Each method has an array of shape (shares, seeds), where a missing number is NaN.
 """
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dualprune.report.figures.canvas import COLORS, REFERENCE, key_beside, percent, ramp, tidy
+from dualprune.report.figures.canvas import COLORS, REFERENCE, legend_beside, percent, ramp, tidy
 from dualprune.report.figures.seeds import mean_and_deviation, with_gaps
 from dualprune.signatures import Array
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
 __all__ = ["accuracy_by_images", "accuracy_by_time", "accuracy_curves", "removed_curves"]
 
-_MARKERS = "osD^vPX"  # not as many as colours, so that a colour comes back with another marker
+_MARKERS = "osD^vPX"  # not as many as colours, so that a repeated colour has another marker
 
 
 def accuracy_curves(
     axes: "Axes", pruned: Array, accuracy: Mapping[str, Array], *, full: float | None = None
 ) -> "Axes":
-    """Draw accuracy against the share pruned, a colour per method; `full` is that of everything."""
+    """Draw accuracy against the share pruned, a colour per method; `full` is without pruning."""
     return _accuracy(axes, pruned, accuracy, cycle(COLORS), full)
 
 
@@ -40,8 +40,8 @@ def accuracy_by_time(
 ) -> "Axes":
     """Draw accuracy against the share pruned, coloured by the mean time that a method takes.
 
-    `time` is that of recording and training, as a share of training on everything; `unit` names
-    what is counted, if it is not time.
+    `time` is that of recording and training, as a share of training on all the data; `unit`
+    names what is counted, if it is not time.
 
     References
     ----------
@@ -60,7 +60,7 @@ def accuracy_by_time(
         scale,
         ax=axes,
         location="bottom",
-        label=f"{unit}\n(% of training on everything)",
+        label=f"{unit}\n(% of training on all the data)",
         format=FuncFormatter(percent),
         aspect=40,
     )
@@ -74,9 +74,9 @@ def accuracy_by_images(
     *,
     full: float | None = None,
 ) -> "Axes":
-    """Draw accuracy against the images trained on, as a share of training on everything.
+    """Draw accuracy against the images trained on, as a share of training on all the data.
 
-    Methods that prune while training have no share pruned of their own; this compares them.
+    This compares dynamic pruning methods, which have no single share pruned.
 
     References
     ----------
@@ -89,8 +89,8 @@ def accuracy_by_images(
         order = np.argsort(trained_on, kind="stable")
         lines += axes.plot(trained_on[order], mean[order], color=color, marker=marker, markersize=5)
         axes.vlines(trained_on, mean - deviation, mean + deviation, color=color, alpha=0.5)
-    axes.set_xlabel("images trained on\n(% of training on everything)")
-    return _explain_accuracy(axes, lines, accuracy, full)
+    axes.set_xlabel("images trained on\n(% of training on all the data)")
+    return _label_accuracy(axes, lines, accuracy, full)
 
 
 def removed_curves(
@@ -101,7 +101,7 @@ def removed_curves(
     wrong: float,
     what: str = "wrong labels",
 ) -> "Axes":
-    """Draw the share of wrong samples that is removed, between perfect and at random.
+    """Draw the share of wrong samples that is removed, beside a perfect and a random choice.
 
     `wrong` is their share among all samples: pruning just these would be perfect.
 
@@ -118,7 +118,7 @@ def removed_curves(
     axes.set(xlabel="share pruned (%)", ylabel=f"{what} removed (%)")
     _in_percent(axes)
     names = [with_gaps(method, values) for method, values in removed.items()]
-    key_beside(axes, lines, [*names, "perfect", "expected at random"])
+    legend_beside(axes, lines, [*names, "perfect", "expected at random"])
     return axes
 
 
@@ -131,17 +131,17 @@ def _accuracy(
 ) -> "Axes":
     lines = _curves(axes, pruned, accuracy, colors)
     axes.set_xlabel("share pruned (%)")
-    return _explain_accuracy(axes, lines, accuracy, full)
+    return _label_accuracy(axes, lines, accuracy, full)
 
 
-def _explain_accuracy(
+def _label_accuracy(
     axes: "Axes", lines: "list[Line2D]", accuracy: Mapping[str, Array], full: float | None
 ) -> "Axes":
     names = [with_gaps(method, values) for method, values in accuracy.items()]
     if full is not None:
         lines.append(axes.axhline(full, color=REFERENCE, linestyle="--", linewidth=1, zorder=1))
-        names.append("everything")
-    key_beside(axes, lines, names)
+        names.append("all the data")
+    legend_beside(axes, lines, names)
     axes.set_ylabel("accuracy (%)")
     _in_percent(axes)
     return axes
@@ -150,10 +150,10 @@ def _explain_accuracy(
 def _curves(
     axes: "Axes", shares: Array, values: Mapping[str, Array], colors: Iterable[Any]
 ) -> "list[Line2D]":
-    """Draw a line per method, and its band: bars where there is just one share."""
+    """Draw a line per method with a band of the deviation; a bar if there is just one share."""
     order, lines = np.argsort(shares, kind="stable"), []
-    for each, color, marker in zip(values.values(), colors, cycle(_MARKERS), strict=False):
-        mean, deviation = mean_and_deviation(each[order])
+    for by_seed, color, marker in zip(values.values(), colors, cycle(_MARKERS), strict=False):
+        mean, deviation = mean_and_deviation(by_seed[order])
         x, low, high = shares[order], mean - deviation, mean + deviation
         lines += axes.plot(x, mean, color=color, marker=marker, markersize=5)
         if len(x) == 1:

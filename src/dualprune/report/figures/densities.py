@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dualprune.errors import InputError
-from dualprune.report.figures.canvas import REFERENCE, key_beside, ramp, tidy
+from dualprune.report.figures.canvas import REFERENCE, legend_beside, ramp, tidy
 from dualprune.select.beta import log_density, parameters
 from dualprune.signatures import Array
 
@@ -33,25 +33,27 @@ def beta_densities(
     c_d: float | Sequence[float],
     concentration: float | Sequence[float] = 15.0,
 ) -> "Axes":
-    """Draw one density per setting; what is given as several numbers varies and names the curves.
+    """Draw one density per setting; knobs with several values vary and name the curves.
 
     References
     ----------
     Appendix C of Cho et al., 2025. arXiv:2502.06905
     """
-    given = (pruned, c_d, concentration)
-    varies = [np.ndim(value) > 0 for value in given]
-    settings = list(np.broadcast(*given))
-    confidence = (np.arange(_POINTS) + 0.5) / _POINTS  # not 0 and 1, where it can be infinite
+    knobs = (pruned, c_d, concentration)
+    varies = [np.ndim(value) > 0 for value in knobs]
+    settings = list(np.broadcast(*knobs))
+    confidence = (
+        np.arange(_POINTS) + 0.5
+    ) / _POINTS  # without 0 and 1, where the density can be infinite
     lines, names = [], []
     for setting, color in zip(settings, ramp()(np.linspace(0, 1, len(settings))), strict=True):
         lines += axes.plot(confidence, _density(confidence, mu, *setting), color=color)
-        told = (f"{100 * setting[0]:g} % pruned", f"c_D {setting[1]:g}", f"C {setting[2]:g}")
-        names.append(", ".join(compress(told, varies if any(varies) else (1, 1, 1))))
+        parts = (f"{100 * setting[0]:g} % pruned", f"c_D {setting[1]:g}", f"C {setting[2]:g}")
+        names.append(", ".join(compress(parts, varies if any(varies) else (1, 1, 1))))
     lines.append(axes.axvline(mu, color=REFERENCE, linestyle=":", linewidth=1))
     axes.set(xlim=(0, 1), ylim=(0, None), xlabel="confidence", ylabel="density")
     tidy(axes)
-    key_beside(axes, lines, [*names, f"mu {mu:.3g}"])
+    legend_beside(axes, lines, [*names, f"mu {mu:.3g}"])
     return axes
 
 
@@ -61,7 +63,7 @@ def _density(
     a, b = parameters(mu, pruned, c_d=c_d, concentration=concentration)
     if not b > 0:
         raise InputError(
-            f"mu {mu} with the share {pruned} pruned has no density, for all of it is at "
+            f"mu {mu} with the share {pruned} pruned has no density: all its mass is at "
             "confidence 1; both must be below 1"
         )
     density: Array = np.exp(log_density(confidence, a, b) + lgamma(a + b) - lgamma(a) - lgamma(b))

@@ -14,23 +14,23 @@ if TYPE_CHECKING:
 
 __all__ = ["gain_map"]
 
-_FULL_COLOR = 0.03  # a gain of three points is large; what falls by thirty need not hide it
+_FULL_COLOR = 0.03  # three points are a large gain; a loss of thirty must not hide it
 
 
 def gain_map(axes: "Axes", pruned: Array, gains: Mapping[str, Array]) -> "Axes":
-    """Write into each field what a method gains over random, in points.
+    """Write into each field how much a method gains over random, in points of accuracy.
 
     Gains are differences of accuracies, of shape (shares, seeds), NaN where one is missing. A field
     holds their mean and deviation over seeds.
     """
     order = np.argsort(pruned, kind="stable")
-    fields = np.stack([each[order] for each in gains.values()])
+    fields = np.stack([by_seed[order] for by_seed in gains.values()])
     mean, deviation = mean_and_deviation(fields)
     axes.imshow(mean, cmap=diverging(), vmin=-_FULL_COLOR, vmax=_FULL_COLOR, aspect="auto")
     for row, column in np.argwhere(np.isfinite(mean)):
-        told = _points(mean[row, column], deviation[row, column])
-        axes.text(column, row, told, ha="center", va="center", fontsize="small")
-    axes.set_yticks(range(len(gains)), [plain(with_gaps(*each)) for each in gains.items()])
+        text = _points(mean[row, column], deviation[row, column])
+        axes.text(column, row, text, ha="center", va="center", fontsize="small")
+    axes.set_yticks(range(len(gains)), [plain(with_gaps(*entry)) for entry in gains.items()])
     axes.set_xticks(range(len(order)), [percent(share) for share in pruned[order]])
     axes.set_xlabel("share pruned (%)")
     axes.set_title("points of accuracy over random", loc="right")

@@ -1,6 +1,6 @@
-"""The moon plot: how sure the model was of each label, against how much that moved.
+"""The moon plot: the confidence in each label against its variability over epochs.
 
-Easy samples lie at the top left, samples it never learned or that are mislabelled at the bottom
+Easy samples lie at the top left, samples that were never learned or are mislabelled at the bottom
 left, and uncertain ones at the right end of the moon.
 """
 
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
 __all__ = ["align", "draw_moons", "mark", "moon", "paint"]
 
-_POINTS = 20_000  # more do not show more
+_POINTS = 20_000  # more cannot be told apart
 _RED = "#d1495b"
 
 
 def moon(axes: "Axes", variability: Array, confidence: Array, color: Array, title: str) -> "Axes":
-    """Scatter samples; `color` is a number per sample, or whether something is true of it."""
+    """Scatter samples; `color` is a number per sample, or a mask of those to mark."""
     if color.dtype == bool:
         mark(axes, variability, confidence, color, _RED)
     else:
@@ -39,34 +39,35 @@ def draw_moons(
     path: Path, variability: Array, confidence: Array, panels: Mapping[str, Array]
 ) -> None:
     """Write a PNG with one moon plot per panel, each coloured by its own values."""
-    drawn = figure(5 * len(panels), 4.2)
-    axes = drawn.subplots(1, len(panels), squeeze=False)[0]
+    canvas = figure(5 * len(panels), 4.2)
+    axes = canvas.subplots(1, len(panels), squeeze=False)[0]
     for panel, (title, color) in zip(axes, panels.items(), strict=True):
         moon(panel, variability, confidence, color, title)
     align(axes)
-    write(path, render(drawn, "png"))
+    write(path, render(canvas, "png"))
 
 
 def mark(
-    axes: "Axes", variability: Array, confidence: Array, which: Array, color: str
+    axes: "Axes", variability: Array, confidence: Array, marked: Array, color: str
 ) -> "tuple[PathCollection, PathCollection]":
-    """Scatter the samples that are meant over the others, which are grey; gives the grey first."""
-    seen = _seen(variability, confidence)
-    _name_axes(axes, [_count(~seen, "never seen")])
+    """Scatter the marked samples over the others, which are grey; gives the grey points first."""
+    observed = _observed(variability, confidence)
+    _name_axes(axes, [_count(~observed, "never seen")])
     return (
-        _scatter(axes, variability, confidence, seen & ~which, GREY),
-        _scatter(axes, variability, confidence, seen & which, color),
+        _scatter(axes, variability, confidence, observed & ~marked, GREY),
+        _scatter(axes, variability, confidence, observed & marked, color),
     )
 
 
 def paint(axes: "Axes", variability: Array, confidence: Array, score: Array) -> "PathCollection":
     """Scatter samples coloured by score, high ones on top; those without a score are grey."""
-    seen, scored = _seen(variability, confidence), np.isfinite(score)
+    observed, scored = _observed(variability, confidence), np.isfinite(score)
+    unscored = observed & ~scored
     if not scored.all():
-        _scatter(axes, variability, confidence, seen & ~scored, GREY)
-    ids = _some(seen & scored)
+        _scatter(axes, variability, confidence, unscored, GREY)
+    ids = _draw(observed & scored)
     ids = ids[np.argsort(score[ids], kind="stable")]
-    _name_axes(axes, [_count(seen & ~scored, "without a score: grey"), _count(~seen, "never seen")])
+    _name_axes(axes, [_count(unscored, "without a score: grey"), _count(~observed, "never seen")])
     return axes.scatter(
         variability[ids],
         confidence[ids],
@@ -81,7 +82,7 @@ def paint(axes: "Axes", variability: Array, confidence: Array, score: Array) -> 
 
 
 def align(axes: "Sequence[Axes]") -> None:
-    """Give panels the same range; what is left of them is named once, what is below tells gaps."""
+    """Give panels the same range of x, and name the y axis of the first column only."""
     right = max(panel.get_xlim()[1] for panel in axes)
     for panel in axes:
         panel.set_xlim(-0.02 * right, right)
@@ -92,31 +93,31 @@ def align(axes: "Sequence[Axes]") -> None:
 
 
 def _scatter(
-    axes: "Axes", variability: Array, confidence: Array, which: Array, color: str
+    axes: "Axes", variability: Array, confidence: Array, mask: Array, color: str
 ) -> "PathCollection":
-    ids = _some(which)
+    ids = _draw(mask)
     return axes.scatter(
         variability[ids], confidence[ids], c=color, s=6, linewidths=0, rasterized=True
     )
 
 
-def _seen(variability: Array, confidence: Array) -> Array:
-    seen: Array = np.isfinite(variability) & np.isfinite(confidence)
-    return seen
+def _observed(variability: Array, confidence: Array) -> Array:
+    observed: Array = np.isfinite(variability) & np.isfinite(confidence)
+    return observed
 
 
-def _some(which: Array) -> Array:
-    """Ids of the samples that are meant, in a random order, no more than can be told apart."""
-    return np.random.default_rng(0).permutation(np.flatnonzero(which))[:_POINTS]
+def _draw(mask: Array) -> Array:
+    """Ids of the samples in a mask in a random order, at most `_POINTS` of them."""
+    return np.random.default_rng(0).permutation(np.flatnonzero(mask))[:_POINTS]
 
 
-def _count(which: Array, what: str) -> str:
-    return f"{which.sum():,} {what}" if which.any() else ""
+def _count(mask: Array, description: str) -> str:
+    return f"{mask.sum():,} {description}" if mask.any() else ""
 
 
 def _name_axes(axes: "Axes", left_out: Sequence[str]) -> None:
     notes = "; ".join(filter(None, left_out))
-    axes.set_xlabel("deviation of the label's probability" + (f"\n({notes})" if notes else ""))
-    axes.set_ylabel("mean of the label's probability")
+    axes.set_xlabel("variability (std of p over epochs)" + (f"\n({notes})" if notes else ""))
+    axes.set_ylabel("confidence (mean p over epochs)")
     axes.set_ylim(-0.02, 1.02)
     tidy(axes)

@@ -1,6 +1,6 @@
-"""Moon plots side by side: two epochs, several methods, one selection; and one of wrong labels.
+"""Moon plots side by side: two epochs, several methods, a selection; and one of wrong labels.
 
-Variability and confidence have shape (samples,). What was kept or is wrong is given as ids.
+Variability and confidence have shape (samples,). Kept and mislabelled samples are given by ids.
 """
 
 from collections.abc import Mapping, Sequence
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dualprune.report.figures.canvas import BLUE, ORANGE, key_beside, plain
+from dualprune.report.figures.canvas import BLUE, ORANGE, legend_beside, plain
 from dualprune.report.figures.moon import align, mark, paint
 from dualprune.signatures import Array
 
@@ -27,7 +27,7 @@ def moon_evolution(
     """Show where samples lie at two epochs, coloured by a score of the first and of the second.
 
     `places` are (variability, confidence) and `scores` are scores at these two `epochs`. The four
-    panels are filled score by score; a heavy frame is around those whose score is of their epoch.
+    panels are filled score by score; those whose score is of their own epoch have a heavy frame.
 
     References
     ----------
@@ -51,11 +51,11 @@ def coresets(
 ) -> "Sequence[Axes]":
     """Show what each method keeps, over what it prunes; one panel per method."""
     for panel, (method, ids) in zip(axes, kept.items(), strict=True):
-        which = _mask(ids, len(confidence))
-        points = mark(panel, variability, confidence, which, BLUE)
-        panel.set_title(plain(f"{method}: {which.sum():,} kept"))
+        mask = _mask(ids, len(confidence))
+        points = mark(panel, variability, confidence, mask, BLUE)
+        panel.set_title(plain(f"{method}: {mask.sum():,} kept"))
     align(axes)
-    key_beside(axes[-1], points[::-1], ["kept", "pruned"], markers=2)
+    legend_beside(axes[-1], points[::-1], ["kept", "pruned"], markers=2)
     return axes
 
 
@@ -67,28 +67,28 @@ def selection(
     kept: Array,
 ) -> "Sequence[Axes]":
     """Show how likely each sample was to be kept, which ones were, and which were pruned."""
-    which = _mask(kept, len(confidence))
+    mask = _mask(kept, len(confidence))
     points = paint(axes[0], variability, confidence, probability)
-    mark(axes[1], variability, confidence, which, BLUE)
-    mark(axes[2], variability, confidence, ~which, ORANGE)
+    mark(axes[1], variability, confidence, mask, BLUE)
+    mark(axes[2], variability, confidence, ~mask, ORANGE)
     axes[0].figure.colorbar(points, ax=axes[0], fraction=0.05)
     axes[0].set_title("probability of being selected")
-    axes[1].set_title(f"{which.sum():,} kept")
-    axes[2].set_title(f"{(~which).sum():,} pruned")
+    axes[1].set_title(f"{mask.sum():,} kept")
+    axes[2].set_title(f"{(~mask).sum():,} pruned")
     align(axes)
     return axes
 
 
 def wrong_labels(axes: "Axes", variability: Array, confidence: Array, wrong: Array) -> "Axes":
-    """Show where the samples lie whose labels are known to be wrong."""
-    which = _mask(wrong, len(confidence))
-    points = mark(axes, variability, confidence, which, ORANGE)
-    names = [f"wrong label: {which.sum():,}", f"right label: {(~which).sum():,}"]
-    key_beside(axes, points[::-1], names, markers=2)
+    """Show where the samples lie that are known to be mislabelled."""
+    mask = _mask(wrong, len(confidence))
+    points = mark(axes, variability, confidence, mask, ORANGE)
+    names = [f"wrong label: {mask.sum():,}", f"right label: {(~mask).sum():,}"]
+    legend_beside(axes, points[::-1], names, markers=2)
     return axes
 
 
 def _mask(ids: Array, samples: int) -> Array:
-    which = np.zeros(samples, bool)
-    which[ids] = True
-    return which
+    mask = np.zeros(samples, bool)
+    mask[ids] = True
+    return mask

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dualprune.report.figures.canvas import COLORS, key_beside, percent, tidy
+from dualprune.report.figures.canvas import COLORS, legend_beside, percent, tidy
 from dualprune.signatures import Array
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ __all__ = ["use_curves"]
 
 
 def use_curves(axes: "Axes", uses: Mapping[str, Array]) -> "Axes":
-    """Draw how often each sample was used, the most used at the left; 1 is what all had evenly.
+    """Draw how often each sample was used, the most used at the left; 1 is the mean.
 
     `uses` holds for each method how often every sample was used, or evenly spaced quantiles of it.
 
@@ -26,10 +26,10 @@ def use_curves(axes: "Axes", uses: Mapping[str, Array]) -> "Axes":
     """
     lines = []
     for counts, color in zip(uses.values(), cycle(COLORS), strict=False):
-        often = np.sort(counts)[::-1] / counts.mean()
-        lines += axes.plot(np.linspace(0, 1, len(often)), often, color=color)
-    axes.set(xlabel="samples, the most used first (%)", ylabel="use, relative to all evenly")
+        relative = np.sort(counts)[::-1] / counts.mean()
+        lines += axes.plot(np.linspace(0, 1, len(relative)), relative, color=color)
+    axes.set(xlabel="samples, the most used first (%)", ylabel="times used / mean")
     axes.xaxis.set_major_formatter(percent)
-    key_beside(axes, lines, uses)
+    legend_beside(axes, lines, uses)
     tidy(axes)
     return axes

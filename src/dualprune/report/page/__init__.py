@@ -1,4 +1,4 @@
-"""The page: one HTML file that shows a set, what was kept of it and which labels look wrong."""
+"""The page: one HTML file that shows a dataset, what was kept of it and its suspect labels."""
 
 from dualprune.report.page.page import write_report
 

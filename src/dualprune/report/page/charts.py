@@ -1,9 +1,9 @@
 """The charts of the page, drawn by Bokeh; `page.js` finds them by their names.
 
 Bokeh was chosen over Plotly after trying both with 50,000 points: its script is a quarter as large
-(1.3 against 4.8 MB), and it tells the place of the pointer and the outline of a lasso, so that the
-points can be painted as one image. Points as glyphs, in either library, made a lasso take more than
-ten seconds in a browser without a graphics card.
+(1.3 against 4.8 MB), and it reports the place of the pointer and the outline of a lasso, so that
+the points can be painted as one image. Points as glyphs, in either library, made a lasso take more
+than ten seconds in a browser without a graphics card.
 """
 
 import json
@@ -38,11 +38,11 @@ def moon(facts: Facts, target: str) -> dict[str, Any]:
         toolbar_location="above",
         x_range=Range1d(-0.02 * largest, 1.04 * largest),
         y_range=Range1d(-0.03, 1.03),
-        x_axis_label="deviation of the label's probability",
-        y_axis_label="mean of the label's probability",
+        x_axis_label="variability (std of p over epochs)",
+        y_axis_label="confidence (mean p over epochs)",
     )
     plot.xaxis.ticker.desired_num_ticks = 5
-    plot.toolbar.logo = None  # it is a link to the network
+    plot.toolbar.logo = None  # it is a link to a website
     blank = {"image": [np.zeros((1, 1), np.uint32)], "x": [0.0], "y": [0.0], "w": [1.0], "h": [1.0]}
     plot.image_rgba("image", "x", "y", "w", "h", source=ColumnDataSource(blank, name="raster"))
     here = ColumnDataSource({"x": [], "y": []}, name="here")
@@ -71,14 +71,14 @@ def _density(confidences: Range1d) -> figure:
 
 
 def scores(facts: Facts, target: str) -> dict[str, Any]:
-    """Draw how the scores of all samples are distributed, and of those kept."""
-    seen = np.isfinite(facts.score)
-    low, high = (facts.score[seen].min(), facts.score[seen].max()) if seen.any() else (0, 1)
+    """Draw a histogram of the scores of all samples, and of those kept."""
+    scored = np.isfinite(facts.score)
+    low, high = (facts.score[scored].min(), facts.score[scored].max()) if scored.any() else (0, 1)
     edges = np.linspace(low, max(high, low + 1e-9), _BINS + 1)
-    plot = _plain(facts.score_name, "samples")
-    _bars(plot, np.histogram(facts.score[seen], edges)[0], edges, PRUNED)
+    plot = _chart(facts.score_name, "samples")
+    _bars(plot, np.histogram(facts.score[scored], edges)[0], edges, PRUNED)
     if facts.kept is not None:
-        _bars(plot, np.histogram(facts.score[seen & facts.kept], edges)[0], edges, KEPT)
+        _bars(plot, np.histogram(facts.score[scored & facts.kept], edges)[0], edges, KEPT)
     return _item(plot, target)
 
 
@@ -89,12 +89,11 @@ def _bars(plot: figure, counts: Array, edges: Array, color: str) -> None:
 
 
 def accuracies(compared: list[Compared], target: str) -> dict[str, Any]:
-    """Draw the accuracy of each method against the share kept; bars are deviations."""
-    plot = _plain("kept, %", "accuracy, %")
-    whole = [each for each in compared if each.whole]
-    for each in whole:
-        plot.hspan(y=100 * each.accuracy, line_color=each.color, line_dash="dashed", line_width=2)
-    for method in dict.fromkeys(each.method for each in compared if not each.whole):
+    """Draw the accuracy of each method against the share kept; bars are standard deviations."""
+    plot = _chart("kept (%)", "accuracy (%)")
+    for full in (entry for entry in compared if entry.whole):
+        plot.hspan(y=100 * full.accuracy, line_color=full.color, line_dash="dashed", line_width=2)
+    for method in dict.fromkeys(entry.method for entry in compared if not entry.whole):
         points = sorted((p for p in compared if p.method == method), key=lambda p: p.share)
         shares = [100 * p.share for p in points]
         means = np.array([100 * p.accuracy for p in points])
@@ -106,7 +105,7 @@ def accuracies(compared: list[Compared], target: str) -> dict[str, Any]:
     return _item(plot, target)
 
 
-def _plain(across: str, up: str) -> figure:
+def _chart(across: str, up: str) -> figure:
     plot = figure(
         height=320,
         sizing_mode="stretch_width",
@@ -120,11 +119,11 @@ def _plain(across: str, up: str) -> figure:
 
 
 def _item(plot: Any, target: str) -> dict[str, Any]:
-    """Give a chart whose models are counted from 0, so that the same page has the same bytes."""
-    text, seen = json.dumps(json_item(plot, target)), dict[str, str]()
+    """Give a chart with its models numbered from 0, so that the same page has the same bytes."""
+    text, names = json.dumps(json_item(plot, target)), dict[str, str]()
 
-    def counted(found: re.Match[str]) -> str:
-        return seen.setdefault(found[0], f'"{target}-{len(seen)}"')
+    def rename(match: re.Match[str]) -> str:
+        return names.setdefault(match[0], f'"{target}-{len(names)}"')
 
-    item: dict[str, Any] = json.loads(re.sub(r'"p\d+"', counted, text))
+    item: dict[str, Any] = json.loads(re.sub(r'"p\d+"', rename, text))
     return item

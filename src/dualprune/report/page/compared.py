@@ -1,4 +1,4 @@
-"""What a comparison measured, one entry per method and share kept."""
+"""Results of a comparison, one entry per method and share kept."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -46,7 +46,7 @@ class Compared:
 
 
 def summarise(results: Sequence[Result]) -> list[Compared]:
-    """Bring the lines of trainings together."""
+    """Summarise the results of trainings, one entry per method and share kept."""
     trained = [line for line in results if "accuracy" in line.values]
     full = [line.values["training_seconds"] for line in trained if line.pruned == 0]
     groups: dict[tuple[str, float], list[Result]] = {}
@@ -54,19 +54,19 @@ def summarise(results: Sequence[Result]) -> list[Compared]:
         groups.setdefault((line.row, line.pruned), []).append(line)
     methods = dict.fromkeys(line.row for line in trained if line.pruned > 0)
     colors = {method: _PALETTE[i % len(_PALETTE)] for i, method in enumerate(methods)}
-    return [_compared(same, mean(full) if full else None, colors) for same in groups.values()]
+    return [_compare(lines, mean(full) if full else None, colors) for lines in groups.values()]
 
 
-def _compared(same: list[Result], full: float | None, colors: Mapping[str, str]) -> Compared:
-    name, accuracies = same[0].row, [line.values["accuracy"] for line in same]
-    training = mean(line.values["training_seconds"] for line in same)
-    recording = mean(line.values.get("recording_seconds", 0.0) for line in same)
+def _compare(lines: list[Result], full: float | None, colors: Mapping[str, str]) -> Compared:
+    name, accuracies = lines[0].row, [line.values["accuracy"] for line in lines]
+    training = mean(line.values["training_seconds"] for line in lines)
+    recording = mean(line.values.get("recording_seconds", 0.0) for line in lines)
     return Compared(
         method=safe_text(name) if name in colors else "all the data",
-        share=1 - same[0].pruned,
+        share=1 - lines[0].pruned,
         accuracy=mean(accuracies),
         deviation=stdev(accuracies) if len(accuracies) > 1 else 0.0,
-        seeds=len(same),
+        seeds=len(lines),
         training=training / full if full else float("nan"),
         cost=(training + recording) / full if full else float("nan"),
         color=colors.get(name, _WHOLE),

@@ -1,4 +1,4 @@
-"""What the scripts of the page work on: arrays of the samples shown, their names and pictures."""
+"""The data of the page's scripts: arrays of the samples shown, their names and pictures."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -19,7 +19,7 @@ _SNIPPET = 300
 def content(
     facts: Facts, shown: Shown, sheet: Sheet | None, texts: Sequence[str] | None
 ) -> dict[str, Any]:
-    """Give what goes into the page as JSON; samples are positions among those shown."""
+    """Give the data of the page, for JSON; samples are positions among those shown."""
     run = facts.run
     beliefs, epochs = trajectories(run, shown.ids, facts.epochs)
     names = read_names(run.path, run.samples).get("name")

@@ -3,23 +3,23 @@
 
 const report = JSON.parse(document.getElementById("data").textContent);
 
-function decoded({ kind, base64 }) {
+function decode({ kind, base64 }) {
   const text = atob(base64);
   const bytes = new Uint8Array(text.length);
   for (let i = 0; i < text.length; i++) bytes[i] = text.charCodeAt(i); // Uint8Array.from took half of the time until the page could be used
   return new globalThis[kind](bytes.buffer);
 }
 
-const column = Object.fromEntries(Object.entries(report.columns).map(([name, packed]) => [name, decoded(packed)]));
+const column = Object.fromEntries(Object.entries(report.columns).map(([name, packed]) => [name, decode(packed)]));
 const count = column.id.length;
-const picture = new Int32Array(count).fill(-1); // place on the sheet, or among the texts
+const picture = new Int32Array(count).fill(-1); // position on the sheet, or among the texts
 report.pictured.forEach((sample, place) => { picture[sample] = place; });
 
 const className = (label) => (label < 0 ? "unknown" : report.classes[label]);
 const percent = (share) => `${(100 * share).toFixed(1)} %`;
 const grouped = (number) => number.toLocaleString("en-US");
 
-// What Beta sampling of DUAL keeps at a share, by the same rule and the same lots as the library:
+// What Beta sampling of DUAL keeps at a share, by the same rule and the same random numbers as the library:
 // the smallest of ln(-ln u) - ln s - ln density(confidence).
 function betaParameters(share) {
   const { mu, cD, concentration } = report.whatIf;

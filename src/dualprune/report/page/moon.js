@@ -1,5 +1,5 @@
 "use strict";
-// The map: points painted as one image inside Bokeh's axes, found again under the pointer.
+// The map: points painted as one image inside Bokeh's axes, and found under the pointer.
 
 const SCORE_RAMP = [[68, 1, 84], [59, 82, 139], [33, 145, 140], [94, 201, 98], [253, 231, 37]];
 const QUIET = [154, 163, 178], LOUD = [200, 55, 78];
@@ -10,7 +10,7 @@ function between(ramp, share) {
   return ramp[low].map((value, i) => Math.round(value + (place - low) * (ramp[low + 1][i] - value)));
 }
 
-function classColor(label) { // hues a golden angle apart: neighbours never look alike
+function classColor(label) { // hues a golden angle apart, so that consecutive classes differ
   const hue = (label * 137.508) % 360;
   const part = (n) => {
     const k = (n + hue / 30) % 12;
@@ -32,7 +32,7 @@ function painting(mode, kept, oneClass) {
   return { colors: Uint32Array.from(column.score, shade) };
 }
 
-function scoreLimits() { // all but the highest hundredth, which would leave the rest in one color
+function scoreLimits() { // without the highest hundredth, which would leave the rest in one color
   const sorted = column.score.filter((s) => Number.isFinite(s)).sort();
   return [sorted[0] ?? 0, sorted[Math.floor(0.99 * (sorted.length - 1))] ?? 1];
 }
@@ -46,9 +46,9 @@ class MoonMap {
     this.NDArray = this.raster.data.image[0].constructor;
     this.painting = { colors: new Uint32Array(count) };
     this.at = -1;
-    const again = () => this.paint();
-    for (const range of [plot.x_range, plot.y_range]) range.change.connect(again);
-    for (const size of ["inner_width", "inner_height"]) plot.properties[size].change.connect(again);
+    const repaint = () => this.paint();
+    for (const range of [plot.x_range, plot.y_range]) range.change.connect(repaint);
+    for (const size of ["inner_width", "inner_height"]) plot.properties[size].change.connect(repaint);
   }
 
   color(painting_) {
@@ -99,15 +99,15 @@ class MoonMap {
     return best;
   }
 
-  under(x, y) { // the pointer; where points are dense, one with a picture says more than the very nearest
+  under(x, y) { // the pointer; where points are dense, one with a picture is preferred to the nearest
     const pictured = this.nearest(x, y, 5, (i) => picture[i] >= 0);
     return pictured >= 0 ? pictured : this.nearest(x, y, 12);
   }
 
   step(right, up) { // the nearest point in a direction, those straight ahead first
     const { x, w, h, inner_width, inner_height } = this.frame();
-    const somewhere = column.confidence[this.at] >= 0; // neither at the start nor at a sample that was never seen
-    if (!somewhere) return this.nearest(x + w / 2, 0.5);
+    const placed = column.confidence[this.at] >= 0; // neither at the start nor at a sample that was never seen
+    if (!placed) return this.nearest(x + w / 2, 0.5);
     let best = this.at, least = Infinity;
     for (let i = 0; i < count; i++) {
       const dx = ((column.variability[i] - column.variability[this.at]) / w) * inner_width;
@@ -119,7 +119,7 @@ class MoonMap {
   }
 
   inside({ x, y }) { // of an outline; a ray to the right crosses it an odd number of times
-    const low = Math.min(...y), high = Math.max(...y), found = [];
+    const low = Math.min(...y), high = Math.max(...y), samples = [];
     for (let i = 0; i < count; i++) {
       const px = column.variability[i], py = column.confidence[i];
       if (py < low || py > high) continue;
@@ -127,9 +127,9 @@ class MoonMap {
       for (let a = 0, b = x.length - 1; a < x.length; b = a++) {
         if (y[a] > py !== y[b] > py && px < ((x[b] - x[a]) * (py - y[a])) / (y[b] - y[a]) + x[a]) odd = !odd;
       }
-      if (odd) found.push(i);
+      if (odd) samples.push(i);
     }
-    return found;
+    return samples;
   }
 
   point(sample) {

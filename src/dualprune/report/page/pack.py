@@ -12,7 +12,7 @@ from dualprune.signatures import Array
 
 __all__ = ["numbers", "safe_json", "safe_text", "trajectories"]
 
-MISSING = 255  # among beliefs in bytes, of which 254 is certainty
+MISSING = 255  # code among probabilities in bytes, where 254 stands for 1
 _MOST_EPOCHS = 60
 _LONGEST = 120
 
@@ -29,7 +29,7 @@ def numbers(values: Array, kind: str) -> dict[str, str]:
 
 
 def safe_json(content: Any) -> Markup:
-    r"""Give JSON that no HTML parser takes for the end of its element.
+    r"""Give JSON that cannot end the HTML element it is in.
 
     >>> safe_json({"name": "</script>"})
     Markup('{"name": "\\u003c/script\\u003e"}')
@@ -41,7 +41,7 @@ def safe_json(content: Any) -> Markup:
 
 
 def safe_text(text: str, longest: int = _LONGEST) -> str:
-    """Cut a long name in its middle; what has no encoding becomes a question mark.
+    """Cut a long name in its middle; characters without an encoding become question marks.
 
     >>> safe_text("a" * 9, longest=5)
     'aa…aa'
@@ -54,7 +54,7 @@ def safe_text(text: str, longest: int = _LONGEST) -> str:
 
 
 def trajectories(run: Run, ids: Array, epochs: int) -> tuple[Array, list[int]]:
-    """Give the belief in the label of these sorted ids, in bytes, and the epochs taken."""
+    """Give the label's probability for these sorted ids, in bytes, and the epochs it is of."""
     rows = np.unique(np.linspace(0, epochs - 1, min(epochs, _MOST_EPOCHS)).round().astype(int))
 
     def in_bytes(target_prob: Array) -> Array:

@@ -1,17 +1,17 @@
 "use strict";
-// Everything that a person can move.
+// The controls of the page.
 
 let map;
 let kept = column.kept ?? null;
 let chosen = [];
-const found = (id) => document.getElementById(id);
+const byId = (id) => document.getElementById(id);
 
 function legend(mode, oneClass) {
-  const line = found("legend");
+  const line = byId("legend");
   const swatch = (color) => {
-    const made = element("span", "", "swatch");
-    made.style.background = `rgb(${color.join()})`;
-    return made;
+    const square = element("span", "", "swatch");
+    square.style.background = `rgb(${color.join()})`;
+    return square;
   };
   if (mode === "score") {
     const ramp = element("span", "", "ramp");
@@ -29,22 +29,22 @@ function legend(mode, oneClass) {
 
 function recolor() {
   const mode = document.querySelector("input[name=color]:checked").value;
-  if (mode === "kept" && !kept) return found("share").dispatchEvent(new Event("input")); // nothing was chosen yet
-  const oneClass = Number(found("class").value);
-  found("one-class").hidden = mode !== "class";
+  if (mode === "kept" && !kept) return byId("share").dispatchEvent(new Event("input")); // nothing was chosen yet
+  const oneClass = Number(byId("class").value);
+  byId("one-class").hidden = mode !== "class";
   map.color(painting(mode, kept, oneClass));
   legend(mode, oneClass);
 }
 
 function choose(samples) {
   chosen = samples;
-  found("chosen").hidden = samples.length === 0;
-  const tell = (name, of) => (of ? `, ${grouped(samples.filter((i) => of[i]).length)} ${name}` : "");
+  byId("chosen").hidden = samples.length === 0;
+  const counted = (name, mask) => (mask ? `, ${grouped(samples.filter((i) => mask[i]).length)} ${name}` : "");
   const shown = [...samples].sort((a, b) => (picture[b] >= 0) - (picture[a] >= 0)).slice(0, 240);
   const part = shown.length < samples.length ? `; ${shown.length} of them below` : "";
-  found("chosen-told").textContent = `${grouped(samples.length)} chosen${tell("kept", kept)}${tell("with a suspect label", column.suspect)}${part}`;
-  found("chosen-file").href = `data:text/csv,id%0A${samples.map((i) => column.id[i]).join("%0A")}%0A`;
-  fill(found("chosen-tiles"), shown);
+  byId("chosen-told").textContent = `${grouped(samples.length)} chosen${counted("kept", kept)}${counted("with a suspect label", column.suspect)}${part}`;
+  byId("chosen-file").href = `data:text/csv,id%0A${samples.map((i) => column.id[i]).join("%0A")}%0A`;
+  fill(byId("chosen-tiles"), shown);
 }
 
 function listenToMap(plot) {
@@ -59,12 +59,12 @@ function listenToMap(plot) {
   plot.on_event("selectiongeometry", ({ geometry, final }) => {
     if (final && geometry.type === "poly") choose(map.inside(geometry));
   });
-  found("moon").addEventListener("keydown", (event) => {
+  byId("moon").addEventListener("keydown", (event) => {
     const [from] = event.composedPath();
     if (from !== event.currentTarget && !from.matches(".bk-events")) return; // a button of the toolbar
-    const way = { ArrowRight: [1, 0], ArrowLeft: [-1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] }[event.key];
-    if (way) {
-      const next = map.step(...way);
+    const direction = { ArrowRight: [1, 0], ArrowLeft: [-1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] }[event.key];
+    if (direction) {
+      const next = map.step(...direction);
       if (next >= 0) showCard(next);
     }
     else if (event.key === "Enter" && map.at >= 0) choose([...new Set([...chosen, map.at])]);
@@ -73,18 +73,18 @@ function listenToMap(plot) {
   });
 }
 
-function tellShare(share) {
-  const told = [`${percent(share)} kept`];
-  if (count === report.samples) told.push(`${grouped(kept.reduce((sum, is) => sum + is, 0))} samples`);
+function describeShare(share) {
+  const parts = [`${percent(share)} kept`];
+  if (count === report.samples) parts.push(`${grouped(kept.reduce((sum, is) => sum + is, 0))} samples`);
   const mean = kept.reduce((sum, is, i) => sum + (is ? column.confidence[i] : 0), 0) / kept.reduce((sum, is) => sum + is, 0);
-  told.push(`of mean confidence ${mean.toFixed(2)}`);
+  parts.push(`of mean confidence ${mean.toFixed(2)}`);
   const suspects = column.suspect.reduce((sum, is) => sum + is, 0);
-  if (suspects) told.push(`with ${percent(kept.reduce((sum, is, i) => sum + is * column.suspect[i], 0) / suspects)} of the suspect labels`);
-  found("share-told").textContent = `${told.join(", ")} (c_D ${report.whatIf.cD}, C ${report.whatIf.concentration}).`;
+  if (suspects) parts.push(`with ${percent(kept.reduce((sum, is, i) => sum + is * column.suspect[i], 0) / suspects)} of the suspect labels`);
+  byId("share-told").textContent = `${parts.join(", ")} (c_D ${report.whatIf.cD}, C ${report.whatIf.concentration}).`;
 }
 
 function listenToShare() {
-  const slider = found("share"), back = found("share-back");
+  const slider = byId("share"), back = byId("share-back");
   const start = report.whatIf.share;
   slider.min = Math.min(1, 100 * start);
   slider.value = 100 * start;
@@ -93,7 +93,7 @@ function listenToShare() {
     const share = slider.value / 100;
     kept = keptAt(share);
     map.drawDensity(share);
-    tellShare(share);
+    describeShare(share);
     document.querySelector("input[value=kept]").checked = true;
     if (back) back.hidden = false;
     recolor();
@@ -102,13 +102,13 @@ function listenToShare() {
     kept = column.kept;
     slider.value = 100 * start;
     map.drawDensity(start);
-    found("share-told").textContent = "";
+    byId("share-told").textContent = "";
     back.hidden = true;
     recolor();
   });
 }
 
-function dress(plots) { // in the page's colors, dark or light
+function applyTheme(plots) { // the page's colors, dark or light
   const style = getComputedStyle(document.documentElement);
   const [ink, line, panel] = ["--quiet", "--line", "--panel"].map((name) => style.getPropertyValue(name).trim());
   for (const plot of plots) {
@@ -123,21 +123,21 @@ function dress(plots) { // in the page's colors, dark or light
 async function start() {
   Bokeh.require("core/ui_gestures").UIGestures.press_threshold = 2 ** 31 - 1; // ms; after it a lasso would not start
   await Promise.all(report.charts.map((item) => Bokeh.embed.embed_item(item)));
-  const models = Bokeh.documents.flatMap((each) => [...each._all_models.values()]);
+  const models = Bokeh.documents.flatMap((opened) => [...opened._all_models.values()]);
   const plots = models.filter((model) => model.type === "Figure");
   const moon = plots.find((plot) => plot.name === "moon");
   map = new MoonMap(moon, moon.document);
-  const select = found("class");
+  const select = byId("class");
   select.append(new Option("all classes", -1), ...report.classes.map((name, label) => new Option(name, label)));
   for (const list of document.querySelectorAll("[data-list]")) fill(list, report.lists[list.dataset.list]);
   for (const control of [...document.querySelectorAll("input[name=color]"), select]) control.addEventListener("change", recolor);
   document.querySelector(column.kept ? "input[value=kept]" : "input[value=score]").checked = true;
   listenToMap(moon);
   if (report.whatIf) listenToShare();
-  found("chosen-clear").addEventListener("click", () => choose([]));
+  byId("chosen-clear").addEventListener("click", () => choose([]));
   const dark = matchMedia("(prefers-color-scheme: dark)");
-  dark.addEventListener("change", () => dress(plots));
-  dress(plots);
+  dark.addEventListener("change", () => applyTheme(plots));
+  applyTheme(plots);
   recolor();
   document.documentElement.dataset.ready = Math.round(performance.now());
 }

@@ -1,4 +1,4 @@
-"""Put the page together: data, charts, words, a template, and a policy that forbids the network."""
+"""Put the page together: data, charts, texts, and a policy that forbids network access."""
 
 import base64
 import hashlib
@@ -69,16 +69,16 @@ def _render(
     shown, names, compared = choose_shown(facts), class_names(facts.run), summarise(results)
     sheet = draw_sheet(samples, shown.pictured) if isinstance(samples, Images) else None
     texts = None if isinstance(samples, Images) else samples
-    drawn = [charts.moon(facts, "moon"), charts.scores(facts, "scores")]
+    plots = [charts.moon(facts, "moon"), charts.scores(facts, "scores")]
     if compared:
-        drawn.append(charts.accuracies(compared, "accuracies"))
+        plots.append(charts.accuracies(compared, "accuracies"))
     scripts = [*_bokeh(), *(_text(name) for name in _SCRIPTS)]
     return _template().render(
         policy=_policy(scripts),
         scripts=[Markup(script) for script in scripts],  # noqa: S704 - ours and Bokeh's
         style=Markup(_text("page.css")),  # noqa: S704
         sheet=sheet,
-        data=safe_json({**content(facts, shown, sheet, texts), "classes": names, "charts": drawn}),
+        data=safe_json({**content(facts, shown, sheet, texts), "classes": names, "charts": plots}),
         rows=list(rows(facts)),
         command=repeat(facts.coreset),
         facts=facts,
@@ -102,9 +102,9 @@ def _template() -> Template:
 
 
 def _policy(scripts: Sequence[str]) -> str:
-    """Allow these scripts and nothing else: what is not ours cannot run, and nothing is fetched."""
-    hashes = (base64.b64encode(hashlib.sha256(each.encode()).digest()).decode() for each in scripts)
-    allowed = " ".join(f"'sha256-{each}'" for each in hashes)
+    """Allow these scripts and nothing else: no other script runs, and nothing is fetched."""
+    digests = (hashlib.sha256(script.encode()).digest() for script in scripts)
+    allowed = " ".join(f"'sha256-{base64.b64encode(digest).decode()}'" for digest in digests)
     return (
         f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data:; "
         "base-uri 'none'; form-action 'none'"

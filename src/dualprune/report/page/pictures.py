@@ -19,7 +19,7 @@ _COLUMNS = 50
 
 @dataclass(frozen=True)
 class Sheet:
-    """A `data:` address of squares of `side` pixels, row by row."""
+    """A `data:` address of one image: squares of `side` pixels, row by row."""
 
     address: str
     side: int
@@ -46,13 +46,13 @@ def _tiles(images: Images, ids: Array) -> Array:
     pixels = images.pixels[ids]
     tall, wide = pixels.shape[1:3]
     if max(tall, wide) > _LARGEST:
-        return np.stack([_shrunk(image) for image in pixels])
+        return np.stack([_shrink(image) for image in pixels])
     side = max(tall, wide)
     top, left = (side - tall) // 2, (side - wide) // 2
     return np.pad(pixels, [(0, 0), (top, side - tall - top), (left, side - wide - left), (0, 0)])
 
 
-def _shrunk(image: Array) -> Array:
+def _shrink(image: Array) -> Array:
     picture = pillow().fromarray(image.squeeze(-1) if image.shape[-1] == 1 else image)
     picture.thumbnail((_LARGEST, _LARGEST))
     tile = np.zeros((_LARGEST, _LARGEST, image.shape[-1]), np.uint8)
@@ -69,5 +69,5 @@ def _address(sheet: Array) -> str:
         picture.save(content, "PNG")
     else:
         picture.save(content, "JPEG", quality=85, subsampling=0)
-    kind = "png" if grey else "jpeg"
-    return f"data:image/{kind};base64,{base64.b64encode(content.getvalue()).decode()}"
+    subtype = "png" if grey else "jpeg"
+    return f"data:image/{subtype};base64,{base64.b64encode(content.getvalue()).decode()}"

@@ -27,7 +27,7 @@ class Shown:
 
 
 def choose_shown(facts: Facts) -> Shown:
-    """Show all samples, or a random part that holds everything listed."""
+    """Choose all samples, or a random part that includes all that are listed."""
     order = np.random.default_rng(0).permutation(facts.samples)
     lists = {name: ids[:_LISTED] for name, ids in _lists(facts, order).items()}
     first = np.concatenate([*lists.values(), order])

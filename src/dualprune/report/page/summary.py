@@ -1,4 +1,4 @@
-"""The page in words: what was kept, what it costs, what looks wrong, and how to repeat it."""
+"""The texts of the page: what was kept, its cost, suspect labels, and how to repeat it."""
 
 import shlex
 from collections.abc import Callable, Iterator
@@ -30,11 +30,11 @@ class ClassShare:
 
     @property
     def share(self) -> float:
-        return self.kept / self.samples if self.samples else 1.0  # of nothing, nothing was lost
+        return self.kept / self.samples if self.samples else 1.0  # an empty class lost nothing
 
 
 def rows(facts: Facts) -> Iterator[tuple[str, str]]:
-    """Give everything that has a name and a value, where it is known."""
+    """Give the rows of the summary, name and value, as far as they are known."""
     run, samples = facts.run, facts.samples
     card = None if facts.coreset is None else facts.coreset.card
     training = None if card is None else card.training
@@ -64,7 +64,7 @@ def _mode(run: Run) -> str:
 def _suspects(facts: Facts) -> str:
     suspect = facts.labels.suspect
     if not suspect.any():
-        return "no group of labels stands apart as wrong"
+        return "none suspect"
     count = f"{suspect.sum():,} suspect ({suspect.mean():.1%})"
     if facts.kept is None:
         return count
@@ -72,12 +72,12 @@ def _suspects(facts: Facts) -> str:
 
 
 def _cost(training: Training) -> str:
-    """Compare in passes over all samples, which does not depend on the machine."""
+    """Compare passes over all samples, which do not depend on the machine."""
     full, small, recording = training.full_passes, training.coreset_passes, training.epochs
     return (
         f"training on what was kept takes {small:.3g} passes over the full set instead of "
-        f"{full:.3g} ({small / full:.0%}); with the {recording:.3g} of recording "
-        f"{(small + recording) / full:.0%}, once"
+        f"{full:.3g} ({small / full:.0%}), or {(small + recording) / full:.0%} with the "
+        f"{recording:.3g} passes of recording, which are needed once"
     )
 
 
@@ -94,7 +94,7 @@ def repeat(coreset: Coreset | None) -> str | None:
         how = {"method": card.method, "model": training.model, "recipe": training.recipe}
         return _command("prune", safe_text(training.data), **how, epochs=training.epochs, **budget)
     if card.selector not in SELECTORS or (card.score or "dual") not in SCORES:
-        return None  # somebody's own function
+        return None  # a user's own function
     return _select_again(card, budget | {"epochs": card.epochs})
 
 
@@ -117,13 +117,13 @@ def _changed(fn: Callable[..., Array], values: dict[str, Any]) -> dict[str, Any]
 
 
 def _command(*words: str, **flags: Any) -> str:
-    """Give a command as a shell takes it.
+    """Give a command, quoted for a shell.
 
     >>> _command("select", "beta", "my run", c_d=4.0, seed=0)
     "dualprune select beta 'my run' --c-d 4.0 --seed 0"
     """
-    given = ((f"--{name.replace('_', '-')}", value) for name, value in flags.items())
-    flagged = ([flag] if value is True else [flag, str(value)] for flag, value in given)
+    options = ((f"--{name.replace('_', '-')}", value) for name, value in flags.items())
+    flagged = ([flag] if value is True else [flag, str(value)] for flag, value in options)
     return shlex.join(["dualprune", *words, *chain.from_iterable(flagged)])
 
 
@@ -136,15 +136,15 @@ def class_names(run: Run) -> list[str]:
 def per_class(facts: Facts, names: list[str]) -> list[ClassShare]:
     """Count by class; the classes that lost most come first."""
     kept = np.ones(facts.samples, bool) if facts.kept is None else facts.kept
-    counted = zip(
+    columns = zip(
         names,
         *(_count(facts, chosen, len(names)) for chosen in (True, kept, facts.labels.suspect)),
         strict=True,
     )
-    shares = [ClassShare(name, *map(int, counts)) for name, *counts in counted]
-    return sorted(shares, key=lambda each: (each.share, -each.samples))
+    shares = [ClassShare(name, *map(int, counts)) for name, *counts in columns]
+    return sorted(shares, key=lambda share: (share.share, -share.samples))
 
 
 def _count(facts: Facts, chosen: Array | bool, classes: int) -> Array:
-    seen: Array = facts.labels.label[(facts.labels.label >= 0) & chosen]
-    return np.bincount(seen, minlength=classes)
+    labels: Array = facts.labels.label[(facts.labels.label >= 0) & chosen]
+    return np.bincount(labels, minlength=classes)

@@ -20,7 +20,7 @@ MODELS: dict[str, Callable[[int, int, int], Classifier]] = {
     "vgg16": vgg16,
 }
 
-_SMALLEST = {"cnn": 8, "cnn-small": 8, "vgg16": 32}  # pixels that all halvings leave one of
+_SMALLEST = {"cnn": 8, "cnn-small": 8, "vgg16": 32}  # pixels a side, so that all halvings leave one
 
 
 def build(name: str, *, classes: int, channels: int, size: int) -> Classifier:

@@ -1,4 +1,4 @@
-"""What all models here are: a body that gives features, and a linear head."""
+"""The parts that all models here have: a body that gives features, and a linear head."""
 
 from torch import Tensor, nn
 
@@ -8,14 +8,14 @@ __all__ = ["Classifier", "convolution"]
 class Classifier(nn.Module):
     """Features of shape (batch, width) from a body, logits from a linear head.
 
-    `seen` are the features of the last batch.
+    `last_features` are those of the last batch.
     """
 
     def __init__(self, body: nn.Module, width: int, classes: int) -> None:
         super().__init__()
         self.body = body
         self.head = nn.Linear(width, classes)
-        self.seen: Tensor | None = None
+        self.last_features: Tensor | None = None
 
     def features(self, images: Tensor) -> Tensor:
         """Penultimate features, mean over all positions."""
@@ -24,7 +24,7 @@ class Classifier(nn.Module):
 
     def forward(self, images: Tensor) -> Tensor:
         features = self.features(images)
-        self.seen = features.detach()
+        self.last_features = features.detach()
         logits: Tensor = self.head(features)
         return logits
 

@@ -7,7 +7,7 @@ from dualprune.train.models.classifier import Classifier, convolution
 __all__ = ["cnn", "cnn_small"]
 
 
-def cnn(classes: int, channels: int, size: int) -> Classifier:  # noqa: ARG001 - models are called alike
+def cnn(classes: int, channels: int, size: int) -> Classifier:  # noqa: ARG001 - all models have the same parameters
     """Widths 32, 64, 128."""
     return _three_layers(classes, channels, (32, 64, 128))
 

@@ -13,7 +13,7 @@ __all__ = ["vgg16"]
 _STAGES = ((64, 2), (128, 2), (256, 3), (512, 3), (512, 3))
 
 
-def vgg16(classes: int, channels: int, size: int) -> Classifier:  # noqa: ARG001 - models are called alike
+def vgg16(classes: int, channels: int, size: int) -> Classifier:  # noqa: ARG001 - all models have the same parameters
     """Thirteen convolutions; images need at least 32 pixels."""
     layers: list[nn.Module] = []
     narrow = channels

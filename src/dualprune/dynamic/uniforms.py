@@ -1,4 +1,4 @@
-"""One random number per sample and epoch, as a pure function of (seed, epoch, id)."""
+"""A uniform random number per sample and epoch, a pure function of (seed, epoch, id)."""
 
 import numpy as np
 
@@ -6,13 +6,13 @@ from dualprune.errors import InputError
 from dualprune.select.keys import uniform
 from dualprune.signatures import Array
 
-__all__ = ["check_seed", "lots"]
+__all__ = ["check_seed", "uniforms"]
 
 
-def lots(seed: int, epoch: int, samples: int) -> Array:
+def uniforms(seed: int, epoch: int, samples: int) -> Array:
     """Give each id a number strictly between 0 and 1, independent of those of other epochs.
 
-    >>> few, many = lots(7, 3, 10), lots(7, 3, 1000)
+    >>> few, many = uniforms(7, 3, 10), uniforms(7, 3, 1000)
     >>> bool((few == many[:10]).all())
     True
     """
@@ -21,6 +21,6 @@ def lots(seed: int, epoch: int, samples: int) -> Array:
 
 
 def check_seed(seed: int) -> None:
-    """Refuse a seed that no other part of the package would take."""
+    """Refuse a seed that is not an unsigned integer of 64 bits."""
     if not 0 <= seed < 2**64:
         raise InputError(f"seed must be from 0 to 2**64 - 1, got {seed}")
