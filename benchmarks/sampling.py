@@ -1,13 +1,40 @@
-"""Beta sampling of 10 %, against scipy's density followed by numpy's weighted choice."""
+"""Beta sampling of 10 %, against scipy's density and numpy's weighted choice; balanced classes."""
 
 from collections.abc import Iterator
+from functools import partial
 
 import numpy as np
 from scipy import stats
 
 from benchmarks.timing import SAMPLES, interleaved
-from dualprune.select import beta
+from dualprune.select import beta, top
 from dualprune.select.beta import parameters
+
+MANY, CLASSES = 20_000_000, 1_000
+
+
+def _balanced() -> Iterator[tuple[str, str, str]]:
+    """Give every class its share, against the same choice regardless of class."""
+    rng, k = np.random.default_rng(0), MANY // 10
+    scores, confidence, labels = (
+        rng.random(MANY),
+        rng.random(MANY),
+        rng.integers(0, CLASSES, MANY),
+    )
+    calls = {
+        "top": lambda **how: top(scores, labels, k=k, seed=0, **how),
+        "beta": lambda **how: beta(scores, confidence, labels, k=k, seed=0, **how),
+    }
+    for name, call in calls.items():
+        ways = {
+            "none": call,
+            "proportional": partial(call, balance="proportional"),
+            "floor": partial(call, floor=100),
+        }
+        best = interleaved(ways, 5)
+        for way in ("proportional", "floor"):
+            ratio = f"{best[way] / best['none']:.2f}x"
+            yield f"{name}: {way} / unbalanced at 2e7", ratio, "at most 2x"
 
 
 def rows() -> Iterator[tuple[str, str, str]]:
@@ -24,3 +51,4 @@ def rows() -> Iterator[tuple[str, str, str]]:
 
     best = interleaved({"obvious": obvious, "beta": ours}, 9)
     yield "scipy pdf + choice / beta", f"{best['obvious'] / best['beta']:.2f}x", "at least 3x"
+    yield from _balanced()

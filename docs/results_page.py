@@ -8,25 +8,26 @@ import re
 from pathlib import Path
 
 from dualprune.experiments.experiment import find_experiment
-from dualprune.experiments.runner import found
-from dualprune.experiments.table import as_markdown, tabulate
+from dualprune.experiments.kinds import tabulate
+from dualprune.experiments.runner import lines_of
+from dualprune.experiments.table import as_markdown
 
 DOCS = Path(__file__).parent
 BLOCK = re.compile(r"(<!-- (\S+) (\S+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
-def filled(text: str, out: Path) -> str:
+def fill(text: str, out: Path) -> str:
     """Put today's tables in the place of those that are there."""
 
     def table(block: re.Match[str]) -> str:
         start, name, scale, end = block.groups()
-        experiment = find_experiment(name)
-        lines = found(experiment, scale, out)
-        return f"{start}{as_markdown(tabulate(experiment, scale, lines))}{end}"
+        grid = find_experiment(name).at(scale)
+        content = tabulate(grid, lines_of(grid, out))
+        return f"{start}{as_markdown(content) if content else ''}{end}"
 
     return BLOCK.sub(table, text)
 
 
 if __name__ == "__main__":
     page = DOCS / "results.md"
-    page.write_text(filled(page.read_text("utf-8"), DOCS / "results"), "utf-8")
+    page.write_text(fill(page.read_text("utf-8"), DOCS / "results"), "utf-8")

@@ -1,6 +1,6 @@
 """Selection by geometry once more, slowly: dense tables, full scans, written from the definitions.
 
-`lots` break ties, then the position does; `quotas` are by class, in the order of the labels.
+`tie_keys` break ties, then the position does; `quotas` are by class, in the order of the labels.
 """
 
 from math import dist, exp, hypot, inf, isnan
@@ -12,13 +12,13 @@ def nearest_by_hand(features, k):
     return [sorted((dist(features[i], features[j]), j) for j in ids if j != i)[:k] for i in ids]
 
 
-def best_by_hand(values, lots, among):
-    return min(among, key=lambda i: (-values[i], lots[i], i))
+def best_by_hand(values, tie_keys, among):
+    return min(among, key=lambda i: (-values[i], tie_keys[i], i))
 
 
-def cut_off_by_hand(aum, ids, count, lots):
+def cut_off_by_hand(aum, ids, count, tie_keys):
     """Give the ids without the `count` hardest; a missing aum is not hard."""
-    hard = sorted(ids, key=lambda i: (inf if isnan(aum[i]) else -aum[i], lots[i], i))
+    hard = sorted(ids, key=lambda i: (inf if isnan(aum[i]) else -aum[i], tie_keys[i], i))
     return sorted(hard[count:])
 
 
@@ -30,7 +30,7 @@ def of_each_class_by_hand(labels, ids, quotas, select):
     return sorted(kept)
 
 
-def d2_by_hand(scores, features, lots, k, neighbours, gamma):
+def d2_by_hand(scores, features, tie_keys, k, neighbours, gamma):
     """Give the values after the forward pass, and the samples in the order they are kept."""
     ids = range(len(scores))
     near = [{j for _, j in row} for row in nearest_by_hand(features, neighbours)]
@@ -42,7 +42,7 @@ def d2_by_hand(scores, features, lots, k, neighbours, gamma):
     ]
     values, order = list(first), []
     while len(order) < k:
-        best = best_by_hand(values, lots, [i for i in ids if i not in order])
+        best = best_by_hand(values, tie_keys, [i for i in ids if i not in order])
         order.append(best)
         for j in ids:
             if joined[best][j]:
@@ -50,13 +50,13 @@ def d2_by_hand(scores, features, lots, k, neighbours, gamma):
     return first, order
 
 
-def k_center_by_hand(features, lots, k):
+def k_center_by_hand(features, tie_keys, k):
     ids, width = range(len(features)), range(len(features[0]))
     middle = [sum(row[column] for row in features) / len(features) for column in width]
-    order = [best_by_hand([-dist(row, middle) for row in features], lots, ids)]
+    order = [best_by_hand([-dist(row, middle) for row in features], tie_keys, ids)]
     while len(order) < k:
         far = [min(dist(features[i], features[j]) for j in order) for i in ids]
-        order.append(best_by_hand(far, lots, [i for i in ids if i not in order]))
+        order.append(best_by_hand(far, tie_keys, [i for i in ids if i not in order]))
     return order
 
 
@@ -65,7 +65,7 @@ def cosine_by_hand(one, other):
     return sum(a * b for a, b in zip(one, other, strict=True)) / lengths if lengths else 0.0
 
 
-def boss_by_hand(scores, features, lots, k, alpha, beta):
+def boss_by_hand(scores, features, tie_keys, k, alpha, beta):
     """Give the samples of one class in the order they are kept, each compared with all."""
     ids, low, high = range(len(scores)), min(scores), max(scores)
     scaled = [(score - low) / (high - low) if high > low else 0.5 for score in scores]
@@ -77,6 +77,6 @@ def boss_by_hand(scores, features, lots, k, alpha, beta):
     reached, order = [0.0] * len(scores), []
     while len(order) < k:
         added = [sum(max(represents(a, b) - reached[a], 0.0) for a in ids) for b in ids]
-        order.append(best_by_hand(added, lots, [i for i in ids if i not in order]))
+        order.append(best_by_hand(added, tie_keys, [i for i in ids if i not in order]))
         reached = [max(reached[a], represents(a, order[-1])) for a in ids]
     return order

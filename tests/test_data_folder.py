@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 from dualprune.data import decode, load
-from dualprune.data.decode import readable
+from dualprune.data.decode import decode_sound
 from dualprune.errors import DamagedError, InputError, MissingError
 from tests.photos import picture, save, some_images
 
@@ -81,7 +81,7 @@ def test_too_little_memory_says_nothing_of_a_file(tmp_path, monkeypatch):
 
     monkeypatch.setattr(import_module("dualprune.data.decode"), "_load", full)
     with pytest.raises(MemoryError):
-        readable(tmp_path / "a.png")
+        decode_sound(tmp_path / "a.png", 8)
 
 
 @pytest.mark.parametrize("place", ["pixels", "checksum"])
@@ -90,12 +90,14 @@ def test_a_damaged_png_is_not_readable(tmp_path, place):
     data = bytearray((tmp_path / "a.png").read_bytes())
     data[len(data) // 2 if place == "pixels" else data.index(b"IEND") - 5] ^= 1
     (tmp_path / "a.png").write_bytes(data)
-    assert not readable(tmp_path / "a.png")
+    assert decode_sound(tmp_path / "a.png", 8) is None
 
 
 def test_only_common_formats_are_opened(tmp_path):
     picture().save(tmp_path / "a.png", format="PPM")
-    assert not readable(tmp_path / "a.png"), "Pillow knows formats that run other programs"
+    assert decode_sound(tmp_path / "a.png", 8) is None, (
+        "Pillow knows formats that run other programs"
+    )
 
 
 def test_hidden_things_and_pipes_are_passed_over(tmp_path):

@@ -317,7 +317,7 @@ def test_shapes_that_do_not_fit_are_refused(fn):
 
 def test_settings_that_cannot_be_are_refused():
     data = data_for(ssp)
-    for settings, told in (
+    for settings, message in (
         ({"clusters": SAMPLES + 1}, "from 1 to 60"),
         ({"clusters": 0}, "from 1 to 60"),
         ({"labels": None}, "labels"),
@@ -325,7 +325,7 @@ def test_settings_that_cannot_be_are_refused():
         ({"clusters": 3, "prototypes": "class"}, "leave out clusters=3"),
         ({"prototypes": "mean"}, "'kmeans' or 'class'"),
     ):
-        with pytest.raises(InputError, match=told):
+        with pytest.raises(InputError, match=message):
             ssp(**data | settings)
     for name in ("step", "judged", "ridge"):
         for value in (0, -0.1, np.nan, np.inf):

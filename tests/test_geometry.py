@@ -165,11 +165,11 @@ def test_d2_has_the_values_and_the_order_computed_by_hand():
 def test_d2_is_that_of_dense_tables_and_full_scans(seed, samples, neighbours, gamma, grid):
     draw, features = drawn(seed, samples, 2, grid)
     scores, k = draw.normal(draw.choice([-1, 0, 1]), 1, samples), int(draw.integers(1, samples))
-    lots = ties(seed, samples)
-    values, order = d2_by_hand(scores, features.tolist(), lots, k, neighbours, gamma)
+    tie_keys = ties(seed, samples)
+    values, order = d2_by_hand(scores, features.tolist(), tie_keys, k, neighbours, gamma)
     edges = graph(features, neighbours)
     np.testing.assert_allclose(forward(scores, edges), values, rtol=1e-12, atol=1e-12)
-    assert greedy(forward(scores, edges), edges, lots, k, gamma=gamma) == order
+    assert greedy(forward(scores, edges), edges, tie_keys, k, gamma=gamma) == order
     knobs = {"neighbours": neighbours, "gamma": gamma, "scope": "global"}
     labels = np.arange(samples) % 2
     assert d2(scores, features, labels, k=k, seed=seed, **knobs).tolist() == sorted(order)
@@ -184,12 +184,12 @@ def test_d2_cuts_off_the_hardest_and_divides_evenly_among_classes(seed, samples,
         draw.normal(size=samples),
         draw.integers(0, 3, samples),
     )
-    aum[0], lots = np.nan, ties(seed, samples)
-    left = cut_off_by_hand(aum, range(samples), int(cut_off * 10 * samples) // 10, lots)
+    aum[0], tie_keys = np.nan, ties(seed, samples)
+    left = cut_off_by_hand(aum, range(samples), int(cut_off * 10 * samples) // 10, tie_keys)
     k = int(draw.integers(1, len(left) + 1))
 
     def select(ids, quota):
-        return d2_by_hand(scores[ids], features[ids].tolist(), lots[ids], quota, 5, 0.1)[1]
+        return d2_by_hand(scores[ids], features[ids].tolist(), tie_keys[ids], quota, 5, 0.1)[1]
 
     quotas = even(np.unique(labels[left], return_counts=True)[1], k)
     expected = of_each_class_by_hand(labels, left, quotas, select)
@@ -227,21 +227,21 @@ def test_ties_of_d2_are_broken_at_random():
 @given(seeds, st.integers(2, 30), st.integers(1, 4))
 def test_k_center_is_that_of_full_scans(seed, samples, width):
     draw, features = drawn(seed, samples, width)
-    k, lots = int(draw.integers(1, samples)), ties(seed, samples)
+    k, tie_keys = int(draw.integers(1, samples)), ties(seed, samples)
     kept = k_center(features, k=k, seed=seed)
-    assert kept.tolist() == sorted(k_center_by_hand(features.tolist(), lots, k))
+    assert kept.tolist() == sorted(k_center_by_hand(features.tolist(), tie_keys, k))
 
 
 @pytest.mark.parametrize(("balance", "divide"), [("proportional", proportional), ("uniform", even)])
 def test_k_center_covers_every_class_when_balanced(balance, divide):
     _, features = drawn(8, 30)
-    labels, lots = np.repeat([3, 1, 7], [4, 20, 6]), ties(2, 30)
+    labels, tie_keys = np.repeat([3, 1, 7], [4, 20, 6]), ties(2, 30)
     for k in range(1, 31):
         expected = of_each_class_by_hand(
             labels,
             range(30),
             divide(np.array([20, 4, 6]), k),
-            lambda ids, quota: k_center_by_hand(features[ids].tolist(), lots[ids], quota),
+            lambda ids, quota: k_center_by_hand(features[ids].tolist(), tie_keys[ids], quota),
         )
         assert k_center(features, labels, k=k, seed=2, balance=balance).tolist() == expected
 
@@ -260,15 +260,15 @@ def test_boss_with_all_neighbours_is_exact_facility_location(seed, samples, alph
         draw.normal(size=samples),
         draw.integers(0, 2, samples),
     )
-    lots, left = ties(seed, samples), []
+    tie_keys, left = ties(seed, samples), []
     for label in np.unique(labels):
         ids = np.flatnonzero(labels == label).tolist()
-        left += cut_off_by_hand(aum, ids, int(cut_off * 10 * len(ids)) // 10, lots)
+        left += cut_off_by_hand(aum, ids, int(cut_off * 10 * len(ids)) // 10, tie_keys)
     k = int(draw.integers(1, len(left) + 1))
 
     def select(ids, quota):
         return boss_by_hand(
-            scores[ids].tolist(), features[ids].tolist(), lots[ids], quota, alpha, beta
+            scores[ids].tolist(), features[ids].tolist(), tie_keys[ids], quota, alpha, beta
         )
 
     quotas = proportional(np.unique(labels[left], return_counts=True)[1], k)
@@ -289,9 +289,9 @@ def test_to_boss_those_that_are_no_neighbours_are_not_similar_at_all():
 
 def test_a_row_of_zeros_is_at_right_angles_to_everything_in_boss():
     features = np.array([[0.0, 0], [0, 0], [1, 0], [1, 1], [0, 1], [-1, 0]])
-    scores, lots = np.array([0.3, 0.4, 0.0, 0.6, 1.0, 0.7]), ties(0, 6)
+    scores, tie_keys = np.array([0.3, 0.4, 0.0, 0.6, 1.0, 0.7]), ties(0, 6)
     for k in range(1, 6):
-        expected = sorted(boss_by_hand(scores.tolist(), features.tolist(), lots, k, 2.0, 2.0))
+        expected = sorted(boss_by_hand(scores.tolist(), features.tolist(), tie_keys, k, 2.0, 2.0))
         assert boss(scores, features, np.zeros(6), k=k, seed=0).tolist() == expected
 
 
@@ -339,8 +339,8 @@ def test_features_that_are_missing_or_misshapen_are_refused(fn):
     features[[7, 31], 2] = np.nan, np.inf
     with pytest.raises(InputError, match="of 2 of 40 samples are not finite, first of sample 7"):
         fn(**data_for(fn, features=features), k=9, seed=0)
-    for wrong, told in ((np.ones(SAMPLES), r"\(40,\)"), (np.ones((SAMPLES, 0)), r"\(40, 0\)")):
-        with pytest.raises(InputError, match=rf"shape \(samples, width\), got {told}"):
+    for wrong, message in ((np.ones(SAMPLES), r"\(40,\)"), (np.ones((SAMPLES, 0)), r"\(40, 0\)")):
+        with pytest.raises(InputError, match=rf"shape \(samples, width\), got {message}"):
             fn(**data_for(fn, features=wrong), k=9, seed=0)
     with pytest.raises(InputError, match="entries"):
         fn(**data_for(fn, features=np.ones((SAMPLES - 1, 3))), k=9, seed=0)
@@ -375,7 +375,7 @@ def test_what_a_graph_of_scores_cannot_use_is_refused(fn):
 
 
 def test_knobs_that_mean_nothing_are_refused():
-    for fn, knobs, told in (
+    for fn, knobs, message in (
         (d2, {"gamma": -1.0}, "gamma must not be negative, got -1.0"),
         (d2, {"scope": "typo"}, "scope must be 'class' or 'global'"),
         (d2, {"labels": None}, "needs the labels"),
@@ -383,5 +383,5 @@ def test_knobs_that_mean_nothing_are_refused():
         (k_center, {"balance": "typo"}, "balance must be"),
         (k_center, {"balance": "uniform", "labels": None}, "needs the labels"),
     ):
-        with pytest.raises(InputError, match=told):
+        with pytest.raises(InputError, match=message):
             fn(**data_for(fn) | knobs, k=9, seed=0)

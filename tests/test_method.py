@@ -83,6 +83,20 @@ def test_a_score_may_read_features_and_another_score(run):
     np.testing.assert_allclose(values, expected, rtol=1e-12)
 
 
+def test_a_score_may_read_a_score_that_reads_features(run):
+    def far(ssp: Array, confidence: Array) -> Array:
+        return ssp * confidence
+
+    arrays = Arrays([run])
+    expected = score.ssp(run.features(), run["labels"]) * arrays["confidence"]
+    np.testing.assert_array_equal(arrays.score(far), expected)
+
+
+def test_a_score_that_is_asked_for_twice_comes_back_twice(run):
+    one, other = Arrays([run]).scores([(score.dual, {}), (score.dual, {"window": 10})])
+    assert one is other
+
+
 def test_a_selector_may_read_a_signal_a_derived_signal_features_and_a_score(run):
     seen = {}
 
@@ -137,6 +151,19 @@ def test_a_selector_of_ones_own_must_give_k_different_ids(run, ids, wrong):
 
     with pytest.raises(InputError, match=f"bad must give 3 different ids.*{wrong}"):
         choose(run, Method(None, bad), keep=3)
+
+
+def test_a_score_of_ones_own_must_look_at_each_sample_by_itself(run):
+    def ranked(target_prob: Array) -> Array:
+        return np.argsort(np.argsort(target_prob.mean(axis=0))) / target_prob.shape[1]
+
+    def one_for_all(target_prob: Array) -> Array:
+        return target_prob.mean()
+
+    with pytest.raises(InputError, match="ranked gives a sample another score when other samples"):
+        choose(run, Method(ranked), keep=3)
+    with pytest.raises(InputError, match=r"one_for_all must give one number per sample.*\(\)"):
+        choose(run, Method(one_for_all), keep=3)
 
 
 def test_several_scores_are_computed_in_one_reading(run, monkeypatch):

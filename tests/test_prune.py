@@ -13,7 +13,7 @@ from dualprune import Coreset, Run, prune, select
 from dualprune.coreset import digest
 from dualprune.data import load
 from dualprune.experiments.results import read
-from dualprune.train.setup import _held_out
+from dualprune.train.setup import hold_out
 from dualprune.workflows.checking import read_check
 
 from .commands import DUALPRUNE, contents, dualprune, files, killed_when, process
@@ -135,7 +135,7 @@ def test_check_trains_on_nothing_that_it_judges_by(npz, tmp_path):
     assert len(check.coreset) == len(check.random) == 3
     assert check.verdict in said.splitlines()[-1]
     images, _ = load(npz)
-    held_out = _held_out(images)
+    held_out = hold_out(images)
     others = np.setdiff1d(np.arange(SAMPLES), held_out)
     coreset = Coreset.load(tmp_path)
     ids = np.setdiff1d(coreset.ids, held_out)

@@ -597,3 +597,42 @@ def test_forgetting_puts_the_never_learned_first_or_with_the_other_choice_last(w
     assert above(counts, SLOW, EASY)
     zero = forgetting(world["correct"], never_learned="zero")
     assert all(above(zero, SLOW, other) for other in (EASY, NEVER, WRONG))
+
+
+of_probabilities = pytest.mark.parametrize("name", ["dual", "dyn_unc", "confidence", "variability"])
+
+
+@of_probabilities
+@pytest.mark.parametrize("kind", [np.float32, np.float64, ">f4"])
+@pytest.mark.parametrize("wrong", [-3.5, 1.25, np.inf, -np.inf])
+def test_what_is_no_probability_is_refused(name, kind, wrong):
+    values = np.random.default_rng(0).random((12, 50)).astype(kind)
+    values[:3, :9] = np.nan
+    values[7, 20] = wrong
+    with pytest.raises(InputError, match=f"from 0 to 1; got {wrong:g}. For logits or losses"):
+        SCORES[name](values)
+
+
+@of_probabilities
+def test_the_ends_missing_values_and_rounding_are_probabilities(name):
+    values = np.random.default_rng(0).random((12, 6), np.float32)
+    values[:, 0], values[:, 1], values[:, 2], values[3, 4] = 0, 1, -0.0, np.nan
+    values[5, 1] = np.nextafter(np.float32(1), np.float32(2))
+    assert np.isfinite(SCORES[name](values)).all()
+    assert np.isfinite(SCORES[name](np.arange(24).reshape(12, 2) % 2)).all()
+    assert SCORES[name](np.ones((12, 0))).shape == (0,)
+
+
+def test_the_first_value_of_many_blocks_that_is_no_probability_is_named():
+    values = np.full((3, 100_000), 0.5)
+    values[1, [40_000, 90_000]] = 7, 8
+    for _ in range(5):
+        with pytest.raises(InputError, match="got 7"):
+            dual(values, window=2)
+
+
+def test_too_few_epochs_may_be_samples_and_epochs_swapped():
+    with pytest.raises(InputError, match=r"got 3; .*shape \(3, 30\): .*pass \(samples, epochs\)\?"):
+        dual(np.full((3, 30), 0.5))
+    with pytest.raises(InputError, match=r"got 3; record more epochs or choose a shorter window$"):
+        dual(np.full((3, 5), 0.5))

@@ -112,7 +112,7 @@ def test_what_is_no_choice_of_a_knob_is_refused(fn):
 
 
 @needs_scores
-def test_samples_without_a_score_are_an_error_unless_told_otherwise(fn):
+def test_samples_without_a_score_are_an_error_unless_a_knob_says_otherwise(fn):
     data = data_for(fn)
     data["scores"][[2, 11, 30]] = np.nan
     with pytest.raises(InputError, match="3 of 40 samples have no score"):

@@ -388,7 +388,7 @@ def test_without_test_images_a_tenth_is_held_out_and_never_trained_on(tmp_path):
     judge = DIGITS.take(this.held_out)
     right = logits(this, tmp_path / "one", judge).argmax(1).numpy() == judge.labels
     assert result.accuracy == pytest.approx(right.mean())
-    other = setup(shuffled(DIGITS, this.held_out)).judged_by_validation()
+    other = setup(shuffled(DIGITS, this.held_out), test=None)
     train(other, tmp_path / "other", ids=np.arange(120), epochs=2)
     assert equal(weights(tmp_path / "one"), weights(tmp_path / "other"))
     assert np.isfinite(record(this, tmp_path / "run")["loss"]).all(), "all samples are recorded"

@@ -23,6 +23,7 @@ __all__ = [
     "make_folders",
     "read_json",
     "read_rows",
+    "read_table",
     "seal",
     "write",
     "write_json",
@@ -132,6 +133,15 @@ def write_table(path: Path, table: pa.Table) -> bytes:
     content: bytes = sink.getvalue().to_pybytes()
     write(path, content)
     return content
+
+
+def read_table(source: Any) -> pa.Table:
+    """Read a Parquet file or buffer in this thread, and check its pages.
+
+    Arrow's own threads can outlive the interpreter and abort the process at its exit.
+    """
+    with pq.ParquetFile(source, page_checksum_verification=True, pre_buffer=False) as file:
+        return file.read(use_threads=False)
 
 
 def read_rows(package: str, name: str) -> dict[str, dict[str, Any]]:

@@ -21,6 +21,8 @@ from dualprune.errors import DualpruneError
 
 __all__ = ["app", "main"]
 
+_EXTRA = ("torch", "safetensors", "sklearn")  # of the extra `torch`
+
 app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
@@ -42,13 +44,21 @@ app.command()(doctor)
 
 
 def main() -> None:
-    """Run a command; what the user can mend is told in a sentence, the rest keeps its traceback."""
+    """Run a command; what the user can mend is one sentence, anything else keeps its traceback."""
     warnings.formatwarning = lambda message, *_: f"dualprune: {message}\n"
     try:
         app()
     except DualpruneError as error:
-        sys.stderr.write(f"dualprune: {error}\n")
-        sys.exit(2)
+        sys.exit(_refuse(str(error)))
+    except ModuleNotFoundError as error:
+        if error.name not in _EXTRA:
+            raise
+        sys.exit(_refuse(f"this command needs {error.name}: pip install 'dualprune[torch]'"))
+
+
+def _refuse(message: str) -> int:
+    sys.stderr.write(f"dualprune: {message}\n")
+    return 2
 
 
 if __name__ == "__main__":

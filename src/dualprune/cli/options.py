@@ -5,21 +5,23 @@ from typing import Annotated
 
 import typer
 
+from dualprune.data import NAMED
+
 __all__ = ["Data", "Download", "Model", "Out", "RecipeName", "Seed"]
 
 Data = Annotated[
     str,
     typer.Argument(
         help="A folder with one sub-folder per class, an .npz with x and y, or a named set: "
-        "digits, fashion-mnist, cifar10, cifar100, tiny-imagenet, imagenet."
+        f"{', '.join(NAMED)}."
     ),
 ]
 Download = Annotated[bool, typer.Option("--download", help="Fetch a named set that is not there.")]
 Model = Annotated[
     str,
-    typer.Option(help="cnn, cnn-small, resnet8, resnet18, resnet34, resnet50, vgg16; or auto."),
+    typer.Option(help="What to train, such as resnet18 (a wrong name lists all); or auto."),
 ]
-Out = Annotated[Path, typer.Option(help="Folder to write; run again with it to go on.")]
+Out = Annotated[Path, typer.Option(help="Folder to write; run the same command again to resume.")]
 RecipeName = Annotated[
     str, typer.Option("--recipe", help="How to train; auto chooses by the data and the machine.")
 ]

@@ -6,7 +6,6 @@ import typer
 
 from dualprune.cli.options import Data, Download, Model, Out, RecipeName, Seed
 from dualprune.cli.progress import watch
-from dualprune.data import load
 from dualprune.method import find_method, signals_for
 
 __all__ = ["record"]
@@ -40,9 +39,8 @@ def record(
     """
     from dualprune import train  # noqa: PLC0415 - loads torch
 
-    images, test = load(data, download=download, out=out)
     with train.together():
-        setup = train.Setup.of(images, test, name=data, recipe=recipe, model=model)
+        setup = train.Setup.load(data, recipe=recipe, model=model, download=download, out=out)
         train.record(
             setup,
             out,

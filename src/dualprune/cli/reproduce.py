@@ -1,7 +1,7 @@
 """`dualprune reproduce`: the paper's tables and figures, run again."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
@@ -10,6 +10,7 @@ from rich.table import Table as RichTable
 from dualprune.cli.printing import print_table
 from dualprune.cli.progress import duration
 from dualprune.errors import MissingError
+from dualprune.experiments import Scale
 
 if TYPE_CHECKING:
     from dualprune.experiments.experiment import Experiment
@@ -23,7 +24,7 @@ def reproduce(
     name: Annotated[str | None, typer.Argument(help="Which; without it, all are listed.")] = None,
     *,
     scale: Annotated[
-        Literal["paper", "cpu", "smoke"],
+        Scale,
         typer.Option(help="The paper's protocol, one for two cores, or one of seconds."),
     ] = "cpu",
     out: Annotated[Path, typer.Option(help="Folder to write; run again with it to resume.")] = Path(

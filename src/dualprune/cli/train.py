@@ -9,7 +9,7 @@ import typer
 from dualprune.cli.options import Data, Download, Model, Out, RecipeName, Seed
 from dualprune.cli.progress import duration, watch
 from dualprune.coreset import Coreset
-from dualprune.data import Images, load
+from dualprune.data import Images
 from dualprune.errors import InputError
 from dualprune.signatures import Array
 
@@ -38,14 +38,12 @@ def train(
 
     if epochs is not None and iterations is not None:
         raise InputError("say --epochs or --iterations, not both")
-    images, test = load(data, download=download, out=out)
-    ids = None if coreset is None else _ids(coreset, images)
     with train.together():
-        setup = train.Setup.of(images, test, name=data, recipe=recipe, model=model)
+        setup = train.Setup.load(data, recipe=recipe, model=model, download=download, out=out)
         result = train.train(
             setup,
             out,
-            ids=ids,
+            ids=None if coreset is None else _ids(coreset, setup.images),
             epochs=epochs,
             iterations=iterations,
             seed=seed,

@@ -14,7 +14,7 @@ __all__ = ["Card", "Training", "made_with"]
 
 @dataclass(frozen=True)
 class Training:
-    """What `prune` trained to record, and what training on the coreset costs.
+    """What `prune` or the `demo` trained to record, and what training on the coreset costs.
 
     `settings` decide the recording; `published` says whether they were published for this data.
     Passes are over all samples. `suspects` is how many labels are probably wrong.
@@ -29,6 +29,7 @@ class Training:
     suspects: int
     full_passes: float
     coreset_passes: float
+    workflow: str = "prune"
 
 
 @dataclass(frozen=True)

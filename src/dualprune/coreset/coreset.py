@@ -9,11 +9,10 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from dualprune.coreset.card import Card
 from dualprune.errors import DamagedError, InputError, MissingError
-from dualprune.files import make_folders, read_json, write_json, write_table
+from dualprune.files import make_folders, read_json, read_table, write_json, write_table
 from dualprune.signatures import Array
 
 __all__ = ["Coreset", "Subset", "digest"]
@@ -80,7 +79,7 @@ class Coreset:
         data = file.read_bytes()
         if sha256(data).hexdigest() != content.pop("file_sha256", None):
             raise DamagedError(f"{file} is damaged: its bytes do not match the card")
-        table = pq.read_table(pa.BufferReader(data))
+        table = read_table(pa.BufferReader(data))
         columns = {name: table.column(name).to_numpy() for name in table.column_names}
         ids = np.flatnonzero(columns.pop("kept"))
         del columns["id"]

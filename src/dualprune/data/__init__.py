@@ -48,6 +48,7 @@ def load(
     root: Path | None = None,
     download: bool = False,
     out: Path | None = None,
+    size: int = 1,
 ) -> tuple[Images, Images | None]:
     """Give the training images and, if there are any, the test images.
 
@@ -62,6 +63,8 @@ def load(
         Fetch a named set that is not there.
     out
         Where the caller is going to write: refused if that is among the images.
+    size
+        What a folder's images will be scaled to, so that each is decoded only once.
 
     Examples
     --------
@@ -75,7 +78,7 @@ def load(
     if path.is_dir():
         if out is not None:
             refuse_among_images(path, out)
-        return read_sets(path)
+        return read_sets(path, size)
     if path.is_file() and path.suffix == ".npz":
         return read_npz(path), None
     raise MissingError(

@@ -12,7 +12,7 @@ from dualprune.signatures import Array
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-__all__ = ["decode", "open_image", "pillow", "readable"]
+__all__ = ["decode", "decode_sound", "open_image", "pillow"]
 
 FORMATS = ["JPEG", "PNG", "BMP", "GIF", "WEBP", "TIFF"]  # others run programs, as EPS does
 _MODES = {1: "L", 3: "RGB"}
@@ -33,18 +33,19 @@ def decode(file: Path, size: int, channels: int = 3) -> Array:
     return np.array(square).reshape(size, size, channels)
 
 
-def readable(file: Path) -> bool:
-    """Whether Pillow finds the file sound and can read it to its end."""
+def decode_sound(file: Path, size: int) -> Array | None:
+    """Give what `decode` gives, or None if the file is not sound or cannot be read to its end."""
     images = pillow()
     try:
         with images.open(file, formats=FORMATS) as image:
             image.verify()
-        _load(file, 1)
+        return decode(file, size)
     except MemoryError:
         raise  # which says nothing of the file
-    except Exception:  # noqa: BLE001 - a broken file makes Pillow raise nearly anything
-        return False
-    return True
+    except Exception as error:
+        if isinstance(error.__cause__, MemoryError):
+            raise error.__cause__ from error
+        return None
 
 
 def pillow() -> ModuleType:

@@ -4,12 +4,14 @@ import os
 import warnings
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
-from dualprune.data.decode import readable
-from dualprune.data.images import Images
+from dualprune.data.decode import decode_sound
+from dualprune.data.images import IN_MEMORY, Images
 from dualprune.errors import InputError
 
 __all__ = ["SUFFIXES", "list_folder", "read_folder", "read_sets", "refuse_among_images"]
@@ -19,14 +21,14 @@ _JUDGED_ON = ("test", "val")  # beside `train`; the first that is there
 _NAMED_AT_MOST = 20
 
 
-def read_sets(path: Path) -> tuple[Images, Images | None]:
+def read_sets(path: Path, size: int = 1) -> tuple[Images, Images | None]:
     """Give a folder as training images, or its `train` and its `test` (else `val`) sub-folder."""
     if not _classes(path / "train"):
-        return read_folder(path), None
-    train = read_folder(path / "train")
+        return read_folder(path, size=size), None
+    train = read_folder(path / "train", size=size)
     for name in _JUDGED_ON:
         if _classes(path / name):
-            return train, read_folder(path / name, train.class_names)
+            return train, read_folder(path / name, train.class_names, size=size)
     return train, None
 
 
@@ -44,19 +46,26 @@ def refuse_among_images(path: Path, out: Path) -> None:
             )
 
 
-def read_folder(path: Path, class_names: tuple[str, ...] = ()) -> Images:
+def read_folder(path: Path, class_names: tuple[str, ...] = (), *, size: int = 1) -> Images:
     """Give the images that can be read; those that cannot are left out and named in a warning.
 
     The classes are the names of the sub-folders, sorted, unless given. Files are in the order of
     their names; what is hidden (begins with a dot) is not looked at. `source` counts what was left
-    out, too: it is the position among all image files.
+    out, too: it is the position among all image files. Every file is decoded once, to squares of
+    `size` pixels; they are kept if they fit into memory.
     """
     images = list_folder(path, class_names)
+    fits = len(images) * size * size * 3 <= IN_MEMORY
     with ThreadPoolExecutor() as pool:
-        good = np.fromiter(pool.map(readable, images.files), bool, len(images))
+        decoded = pool.map(partial(decode_sound, size=size if fits else 1), images.files)
+        squares = [square if fits or square is None else square[:0] for square in decoded]
+    good = np.array([square is not None for square in squares], bool)
     if not good.all():
         _warn(f"left out unreadable images of {path}", np.array(images.names)[~good])
     images = images.take(np.flatnonzero(good))
+    if fits and len(images):
+        kept = [square for square in squares if square is not None]
+        images = replace(images, squares=np.stack(kept))
     counts = np.bincount(images.labels, minlength=len(images.class_names))
     if not counts.any():
         raise InputError(f"{path} has no readable image in its {len(counts)} sub-folders")

@@ -11,7 +11,10 @@ import numpy as np
 from dualprune.errors import DamagedError
 from dualprune.signatures import Array
 
-__all__ = ["Images", "check_labels", "in_memory"]
+__all__ = ["IN_MEMORY", "Images", "check_labels", "in_memory"]
+
+IN_MEMORY = 2**31
+"""Bytes of decoded images that are kept."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,6 +31,9 @@ class Images:
         uint8, shape (samples, height, width, channels), or None if the images are files.
     files
         One file per sample if there are no pixels.
+    squares
+        uint8, shape (samples, size, size, 3): the files as they were decoded to check them, if
+        they fit into memory.
     names
         The files relative to their folder, such as ``"class/file.png"``; empty in memory.
     """
@@ -38,6 +44,7 @@ class Images:
     pixels: Array | None = None
     files: tuple[Path, ...] = ()
     names: tuple[str, ...] = ()
+    squares: Array | None = None
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -57,6 +64,7 @@ class Images:
             pixels=None if self.pixels is None else self.pixels[chosen],
             files=tuple(self.files[i] for i in chosen) if self.files else (),
             names=tuple(self.names[i] for i in chosen) if self.names else (),
+            squares=None if self.squares is None else self.squares[chosen],
         )
 
     @cached_property

@@ -1,1 +1,7 @@
-"""What the paper measures and claims, to be run again."""
+"""The paper's tables and figures, and the one grid of trainings that runs them."""
+
+from typing import Literal
+
+__all__ = ["Scale"]
+
+Scale = Literal["paper", "cpu", "smoke"]

@@ -6,10 +6,11 @@ from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from importlib import resources
 from inspect import signature
-from typing import Any
+from typing import Any, get_args
 
 from dualprune.dynamic import DYNAMIC
 from dualprune.errors import InputError
+from dualprune.experiments import Scale
 from dualprune.experiments.grid import Grid, Row
 from dualprune.experiments.kinds import DRAWINGS, KINDS
 from dualprune.experiments.setting import SHIFTS, Setting, settings
@@ -18,7 +19,7 @@ from dualprune.train.recipe import Recipe
 
 __all__ = ["SCALES", "Experiment", "experiments", "find_experiment", "read"]
 
-SCALES = ("paper", "cpu", "smoke")
+SCALES = get_args(Scale)
 _RECIPE = [each.name for each in fields(Recipe)]
 
 

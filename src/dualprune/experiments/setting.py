@@ -57,6 +57,31 @@ class Setting:
     judged_on: str = "test"
     loaded: tuple[Images, Images] | None = field(default=None, repr=False, compare=False)
 
+    @staticmethod
+    def of(
+        name: str,
+        recipe: Recipe,
+        images: Images,
+        test: Images,
+        *,
+        seeds: int,
+        model: Any = "auto",
+        judged_on: str = "test",
+    ) -> "Setting":
+        """Give the setting of images that are loaded, recorded as long as their recipe says."""
+        return Setting(
+            name=name,
+            data="",
+            about=f"{len(images):,} samples, {recipe.epochs} epochs",
+            recipe=recipe.name,
+            model=recipe.model if model == "auto" else model,
+            record=recipe.record,
+            epochs={"early": recipe.record},
+            seeds=seeds,
+            judged_on=judged_on,
+            loaded=(images, test),
+        )
+
     @cached_property
     def trained(self) -> Recipe:
         """The recipe with this setting's changes."""

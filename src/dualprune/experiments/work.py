@@ -12,14 +12,13 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 import torch
 
 from dualprune.coreset import Card, Coreset, digest
 from dualprune.dynamic import IES, InfoBatch, RandomEveryEpoch
 from dualprune.experiments.grid import Cell, Recording
 from dualprune.experiments.setting import Shifted
-from dualprune.files import make_folders, read_json, seal, write_table
+from dualprune.files import make_folders, read_json, read_table, seal, write_table
 from dualprune.method import Arrays, choose_from
 from dualprune.method.choose import select_ids
 from dualprune.run import Run
@@ -213,7 +212,7 @@ def _uses(folder: Path) -> dict[str, Any]:
     """Say how unevenly a dynamic method used the samples, in quantiles."""
     if not (folder / "uses.parquet").exists():
         return {}
-    uses = pq.read_table(folder / "uses.parquet").column("uses").to_numpy()
+    uses = read_table(folder / "uses.parquet").column("uses").to_numpy()
     return {"uses": np.quantile(uses, np.linspace(0, 1, _QUANTILES)).tolist()}
 
 

@@ -14,14 +14,14 @@ from dualprune.run import Run
 from dualprune.run.derived import DERIVED
 from dualprune.score import SCORES
 from dualprune.score.observed import mean_observed
-from dualprune.signatures import Array, check_knobs, inputs
+from dualprune.signatures import Array, check_knobs, inputs, name_of
 
 __all__ = ["Arrays", "sources"]
 
 Score = Callable[..., Array]
 Wanted = tuple[Score, Mapping[str, Any]]
 
-_OF_THE_RUN = ("labels", "features")
+_FEW = 32  # samples that are scored a second time, by themselves
 
 
 class Arrays:
@@ -74,9 +74,9 @@ class Arrays:
             return self.can_score(SCORES[name], {})
         return all(run.has(source) for run in self.runs for source in sources([name]))
 
-    def can_score(self, fn: Score, given: Mapping[str, Any]) -> bool:
+    def can_score(self, fn: Score, knobs: Mapping[str, Any]) -> bool:
         """Whether all that a score must read can be had, and as many epochs as its window has."""
-        if self.epochs < check_knobs(fn, given).get("window", 1):
+        if self.epochs < check_knobs(fn, knobs).get("window", 1):
             return False
         return all(self.has(name) for name, required in inputs(fn).items() if required)
 
@@ -91,12 +91,12 @@ class Arrays:
         Memory stays small whatever the number of samples: blocks of them are read and scored one
         after the other, unless a score reads features.
         """
-        keys = {_key(fn, knobs): (fn, knobs) for fn, knobs in wanted}
-        new = {key: score for key, score in keys.items() if key not in self._scores}
+        keys = [(_key(fn, knobs), (fn, knobs)) for fn, knobs in wanted]
+        new = {key: score for key, score in keys if key not in self._scores}
         by_run = [self._of_run(run, list(new.values())) for run in self.runs if new]
         for key, values in zip(new, zip(*by_run, strict=True), strict=True):
             self._scores[key] = values[0] if len(values) == 1 else mean_observed(np.stack(values))
-        return [self._scores[key] for key in keys]
+        return [self._scores[key] for key, _ in keys]
 
     def remember(self, fn: Score, knobs: Mapping[str, Any], values: Array) -> None:
         """Take over scores that were computed before."""
@@ -105,12 +105,12 @@ class Arrays:
     def _of_run(self, run: Run, wanted: list[Wanted]) -> list[Array]:
         if run.epochs == 0:
             raise MissingError(f"{run.path} has no complete epoch yet")
-        whole = [number for number, (fn, _) in enumerate(wanted) if "features" in inputs(fn)]
-        parts = [score for number, score in enumerate(wanted) if number not in whole]
+        whole = ["features" in sources(inputs(fn)) for fn, _ in wanted]
+        parts = [score for score, reads in zip(wanted, whole, strict=True) if not reads]
         columns = iter(self._by_block(run, parts))
         return [
-            self._with_features(run, *score) if number in whole else next(columns)
-            for number, score in enumerate(wanted)
+            self._with_features(run, *score) if reads else next(columns)
+            for score, reads in zip(wanted, whole, strict=True)
         ]
 
     def _with_features(self, run: Run, fn: Score, knobs: Mapping[str, Any]) -> Array:
@@ -125,7 +125,7 @@ class Arrays:
         read = sorted({name for fn, _ in wanted for name in _signals(fn, run)})
 
         def score(**block: Array) -> list[Array]:
-            return [_apply(fn, block, knobs) for fn, knobs in wanted]
+            return [_checked(fn, block, knobs) for fn, knobs in wanted]
 
         columns = [np.empty(run.samples) for _ in wanted]
         for ids, parts in run.map(score, read, epochs=self.epochs):
@@ -181,6 +181,27 @@ def _apply(fn: Score, block: Mapping[str, Array], knobs: Mapping[str, Any]) -> A
         elif name in SCORES and (needed or _can(SCORES[name], block)):
             data[name] = _apply(SCORES[name], block, {})
     return fn(**data, **knobs)
+
+
+def _checked(fn: Score, block: Mapping[str, Array], knobs: Mapping[str, Any]) -> Array:
+    """Refuse scores of somebody's own that depend on which samples are scored together."""
+    scores = _apply(fn, block, knobs)
+    if fn in SCORES.values():
+        return scores
+    samples = next(iter(block.values())).shape[1]
+    if np.shape(scores) != (samples,):
+        raise InputError(
+            f"{name_of(fn)} must give one number per sample, shape ({samples},); got shape "
+            f"{np.shape(scores)}"
+        )
+    few = {name: column[:, : min(_FEW, samples // 2)] for name, column in block.items()}
+    alone = _apply(fn, few, knobs) if samples > 1 else scores
+    if not np.allclose(alone, scores[: len(alone)], rtol=1e-5, equal_nan=True):
+        raise InputError(
+            f"{name_of(fn)} gives a sample another score when other samples are scored with it; "
+            "scores are computed for blocks of samples, so look at each sample by itself"
+        )
+    return scores
 
 
 def _can(fn: Score, block: Mapping[str, Array]) -> bool:

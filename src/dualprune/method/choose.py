@@ -49,11 +49,12 @@ def choose(
 
     Examples
     --------
+    >>> import dualprune
     >>> coreset = dualprune.choose("tests/runs/digits", "dual+beta", keep=0.3)
     >>> coreset
     Coreset(431 of 1,438: dual+beta, seed 0)
-    >>> coreset.columns["why"][coreset.ids[0]], round(coreset.card.values["mu"], 2)
-    ('sampled', 0.32)
+    >>> coreset.card.select_knobs["c_d"], round(coreset.card.values["mu"], 2)
+    (3.0, 0.45)
     """
     several = [runs] if isinstance(runs, Run | str | os.PathLike) else runs
     opened = [run if isinstance(run, Run) else Run(run) for run in several]

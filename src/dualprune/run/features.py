@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dualprune.errors import DamagedError, InputError, MissingError
-from dualprune.files import make_folder, write
+from dualprune.files import make_folder, read_table, write
 from dualprune.run.part import bit_sum
 from dualprune.signatures import Array
 
@@ -48,7 +48,7 @@ def read_features(root: Path, epoch: int, samples: int) -> Array:
         )
     path = features_path(root, epoch)
     try:
-        table = pq.read_table(path, page_checksum_verification=True)
+        table = read_table(path)
         flat: Array = table.column("features").combine_chunks().flatten().to_numpy()
     except (pa.ArrowException, OSError, KeyError, AttributeError) as error:
         raise DamagedError(f"{path} is damaged: {error}") from error

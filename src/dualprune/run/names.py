@@ -6,10 +6,9 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from dualprune.errors import DamagedError
-from dualprune.files import write_table
+from dualprune.files import read_table, write_table
 from dualprune.signatures import Array
 
 __all__ = ["read_names", "write_names"]
@@ -29,7 +28,7 @@ def read_names(root: Path, samples: int) -> dict[str, Array]:
     if not path.is_file():
         return {}
     try:
-        table = pq.read_table(path, page_checksum_verification=True)
+        table = read_table(path)
         source = table.column("source").cast(pa.int64()).to_numpy()
         named = "name" in table.column_names
         names = table.column("name").cast(pa.string()).to_pylist() if named else []

@@ -3,7 +3,7 @@ r"""Confidence: the mean probability of the label.
 .. math:: s_i = \operatorname{mean}_t \; p_{it y_i}
 """
 
-from dualprune.score.observed import mean_observed
+from dualprune.score.observed import check_probabilities, mean_observed
 from dualprune.signatures import Array
 
 __all__ = ["confidence"]
@@ -34,4 +34,5 @@ def confidence(target_prob: Array) -> Array:
     Swayamdipta et al., 2020. Dataset Cartography: Mapping and Diagnosing Datasets with Training
     Dynamics. arXiv:2009.10795
     """
+    check_probabilities(target_prob)
     return mean_observed(target_prob)

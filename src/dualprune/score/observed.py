@@ -5,7 +5,9 @@ import numpy as np
 from dualprune.errors import InputError
 from dualprune.signatures import Array
 
-__all__ = ["check_epochs", "last_observed", "mean_observed"]
+__all__ = ["check_epochs", "check_probabilities", "last_observed", "mean_observed"]
+
+_ROUNDING = 1e-6  # what single precision may add to a probability of 1
 
 
 def check_epochs(values: Array, window: int | None = None) -> None:
@@ -17,10 +19,36 @@ def check_epochs(values: Array, window: int | None = None) -> None:
     if window < 2:
         raise InputError(f"a window needs at least 2 values to have a spread, got {window}")
     if len(values) < window:
+        swapped = (
+            f"; the array has shape {values.shape}: signals are (epochs, samples); "
+            "did you pass (samples, epochs)?"
+        )
         raise InputError(
             f"a window of {window} needs at least {window} epochs, got {len(values)}; record more "
-            "epochs or choose a shorter window"
+            "epochs or choose a shorter window" + swapped * (values.shape[1] >= window)
         )
+
+
+def check_probabilities(values: Array) -> None:
+    """Refuse what is not between 0 and 1, except by rounding; NaN is missing.
+
+    >>> check_probabilities(np.array([[0.2, np.nan], [1.0, -3.5]]))
+    Traceback (most recent call last):
+    dualprune.errors.InputError: target_prob is a probability, from 0 to 1; got -3.5. ...
+    """
+    check_epochs(values)
+    if values.dtype in (np.float32, np.float64):
+        bits = values.view(f"u{values.itemsize}")  # ordered like the values; negative and NaN last
+        if bits.max(initial=0) <= np.ones((), values.dtype).view(bits.dtype):
+            return
+    for row in values:
+        low, high = np.fmin.reduce(row, initial=0), np.fmax.reduce(row, initial=1)
+        if low < -_ROUNDING or high > 1 + _ROUNDING:
+            first = row[((row < -_ROUNDING) | (row > 1 + _ROUNDING)).argmax()]
+            raise InputError(
+                f"target_prob is a probability, from 0 to 1; got {first:g}. For logits or losses "
+                "use run['target_prob'] or exp(-loss)"
+            )
 
 
 def mean_observed(values: Array) -> Array:

@@ -64,6 +64,7 @@ class Scored:
 
 
 def _read(path: str | os.PathLike[str]) -> tuple[Array, dict[str, Any]]:
-    with pq.ParquetFile(path) as file:
+    with pq.ParquetFile(path, pre_buffer=False) as file:
         card = json.loads((file.metadata.metadata or {})[b"dualprune"])
-        return file.read(columns=["score"]).column("score").to_numpy(), card
+        scores = file.read(columns=["score"], use_threads=False).column("score")
+        return scores.to_numpy(), card

@@ -5,7 +5,7 @@ r"""Variability: the spread of the probability of the label over all epochs.
 
 import numpy as np
 
-from dualprune.score.observed import mean_observed
+from dualprune.score.observed import check_probabilities, mean_observed
 from dualprune.signatures import Array
 
 __all__ = ["variability"]
@@ -36,6 +36,7 @@ def variability(target_prob: Array) -> Array:
     Swayamdipta et al., 2020. Dataset Cartography: Mapping and Diagnosing Datasets with Training
     Dynamics. arXiv:2009.10795
     """
+    check_probabilities(target_prob)
     mean = mean_observed(target_prob)
     squares, count = np.zeros((2, len(mean)))
     for row in target_prob:

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
-from dualprune.score.observed import check_epochs
+from dualprune.score.observed import check_epochs, check_probabilities
 from dualprune.signatures import Array
 
 __all__ = ["weighted_spread"]
@@ -59,7 +59,7 @@ def weighted_spread(
     hard
         Multiply each spread by 1 minus the window's mean.
     largest
-        A bound on the values, 1 for probabilities.
+        A bound on the values; where it is 1 they are probabilities and checked to be.
     """
     values = np.asarray(values)
     check_epochs(values, window)
@@ -76,6 +76,8 @@ def weighted_spread(
 
     def first(start: int) -> None:
         ids = slice(start, min(start + _WIDTH, len(total)))
+        if largest == 1:
+            check_probabilities(values[:, ids])
         sums, still = roll(values, ids)
         total[ids], doubtful[ids] = sums, still | np.isnan(sums)  # NaN if any value is missing
 
@@ -85,18 +87,18 @@ def weighted_spread(
             sums[still] = _one_by_one(observed[:, still], window, shares(len(observed)), hard=hard)
             total[group] = sums
 
-    _each(first, range(0, len(total), _WIDTH))
+    _in_threads(first, range(0, len(total), _WIDTH))
     rest = np.flatnonzero(doubtful)
-    _each(again, [rest[start : start + _FEW] for start in range(0, len(rest), _FEW)])
+    _in_threads(again, [rest[start : start + _FEW] for start in range(0, len(rest), _FEW)])
     return total
 
 
-def _each(task: Callable[[Any], None], over: Sequence[Any]) -> None:
-    if len(over) > 1:
+def _in_threads(task: Callable[[Any], None], parts: Sequence[Any]) -> None:
+    if len(parts) > 1:
         with ThreadPoolExecutor(os.cpu_count()) as pool:
-            list(pool.map(task, over))
-    elif over:
-        task(over[0])
+            list(pool.map(task, parts))
+    elif parts:
+        task(parts[0])
 
 
 def _ready(values: Array, ids: slice) -> tuple[Array, int, int]:
@@ -130,9 +132,9 @@ def _roll(
     values: Array, start: int, stop: int, window: int, weights: Array, hard: bool
 ) -> tuple[Array, Array]:
     """Also give the smallest of some steps, one of which lies in every window."""
-    given = values[:, start:stop]
-    steps = np.abs(given[1 :: window - 1] - given[: len(given) - 1 : window - 1])
-    values = given.astype(np.float64)
+    block = values[:, start:stop]
+    steps = np.abs(block[1 :: window - 1] - block[: len(block) - 1 : window - 1])
+    values = block.astype(np.float64)
     mean, squares = values[0].copy(), np.zeros(stop - start)
     for t in range(1, window):
         delta = values[t] - mean

@@ -187,7 +187,8 @@ def log_weights(scores: Array | None, confidence: Array, a: float, b: float) -> 
     if scores is None:
         return density
     with np.errstate(divide="ignore"):
-        return density + np.log(scores)
+        density += np.log(scores)
+    return density
 
 
 def draw_keys(draws: Array, log_weights: Array) -> Array:
@@ -196,7 +197,9 @@ def draw_keys(draws: Array, log_weights: Array) -> Array:
     >>> draw_keys(np.array([0.5, 0.5, 0.5]), np.log([1.0, 2.0, 4.0])).round(3).tolist()
     [-0.367, -1.06, -1.753]
     """
-    keys: Array = np.log(-np.log(draws)) - log_weights
+    keys: Array = np.log(draws)
+    np.log(np.negative(keys, out=keys), out=keys)
+    keys -= log_weights
     return keys
 
 
@@ -207,5 +210,9 @@ def log_density(confidence: Array, a: float, b: float) -> Array:
     [-55.262, -2.079, -27.631]
     """
     p = np.clip(np.asarray(confidence, np.float64), 1e-12, 1 - 1e-12)
-    density: Array = (a - 1) * np.log(p) + (b - 1) * np.log1p(-p)
+    density: Array = np.log(p)
+    density *= a - 1
+    np.log1p(np.negative(p, out=p), out=p)
+    p *= b - 1
+    density += p
     return density

@@ -111,28 +111,30 @@ def smallest_of_each(keys: Array, groups: Array, quotas: Array, ties: Array) -> 
     """
     if not quotas.any():
         return np.empty(0, np.int64)
-    sure, unsure, missing = _surely_smallest(keys, groups, quotas)
+    chosen, unsure, missing = _surely_smallest(keys, groups, quotas)
     groups = groups[unsure].astype(np.uint16 if len(quotas) <= 2**16 else np.int64)
     ends = np.cumsum(np.bincount(groups, minlength=len(quotas)))
     members_of_each = np.split(unsure[np.argsort(groups, kind="stable")], ends)[:-1]
-    chosen = [sure]
     for members, k in zip(members_of_each, missing, strict=True):
         if k:
             below, equal = _below_and_equal(keys[members], k)
-            chosen += [members[below], _first(members[equal], ties, k - len(below))]
-    return np.sort(np.concatenate(chosen))
+            chosen[members[below]] = True
+            chosen[_first(members[equal], ties, k - len(below))] = True
+    return np.flatnonzero(chosen)
 
 
 def _surely_smallest(keys: Array, groups: Array, quotas: Array) -> tuple[Array, Array, Array]:
-    """Give who is surely among the smallest of its group, who may be, and how many of the latter.
+    """Mark who is surely among the smallest; also give who may be, and how many of each group are.
 
     A sort of 32 bits per sample, first the group and then the leading bits of the key, decides
     almost all; in doubt are only those that share these bits with the last one of their group.
     """
     shift = max(1, (len(quotas) - 1).bit_length())
-    bits = groups.astype(np.uint32)
-    bits <<= 32 - shift
-    bits |= _leading_bits(keys) >> shift
+    bits = np.empty(len(keys), np.uint32)
+    for start in range(0, len(keys), 2**15):  # few enough to stay in the cache
+        part = slice(start, start + 2**15)
+        bits[part] = groups[part].astype(np.uint32) << (32 - shift)
+        bits[part] |= _leading_bits(keys[part]) >> shift
     ordered = np.sort(bits)
     lowest = np.arange(len(quotas), dtype=np.uint32) << (32 - shift)
     starts = np.searchsorted(ordered, lowest)
@@ -140,7 +142,7 @@ def _surely_smallest(keys: Array, groups: Array, quotas: Array) -> tuple[Array, 
     levels = np.where(quotas > 0, ordered[starts + quotas - 1], lowest)
     missing = quotas - (np.searchsorted(ordered, levels) - starts)
     level = levels[groups]
-    return np.flatnonzero(bits < level), np.flatnonzero(bits == level), missing
+    return bits < level, np.flatnonzero(bits == level), missing
 
 
 def _leading_bits(keys: Array) -> Array:
@@ -161,8 +163,10 @@ def _below_and_equal(keys: Array, k: int) -> tuple[Array, Array]:
 
 
 def _first(ids: Array, ties: Array, count: int) -> Array:
+    """Give the `count` of these ids with the smallest ties, equal ones by position."""
     below, equal = _below_and_equal(ties[ids], count)
-    return ids[np.concatenate([below, equal[: count - len(below)]])]
+    chosen: Array = ids[np.concatenate([below, equal[: count - len(below)]])]
+    return chosen
 
 
 def choose(

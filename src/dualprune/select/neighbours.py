@@ -4,7 +4,7 @@
 2. Block by block, one matrix product in float32 gives every squared distance up to a known bound
    on the rounding error; what may be among the k nearest within that bound is a candidate.
 3. The distances to the candidates are computed again from the differences in float64, and the k
-   smallest are the neighbours; equal distances fall by id.
+   smallest are the neighbours; equal distances are ordered by id.
 
 With faiss (extra `knn`) the candidates come from its exact index instead, wherever the same bound
 shows that it missed none; so the neighbours are the same with and without it.
@@ -83,7 +83,7 @@ def _candidates(points: Array, k: int) -> Iterator[tuple[int, Array, Array]]:
     step = max(1, CELLS // len(points))
     for start in range(0, len(points), step):
         block = slice(start, start + step)
-        pairs = None if index is None else _found(index, points, squares, block, k)
+        pairs = None if index is None else _from_faiss(index, points, squares, block, k)
         rows, others = pairs or np.nonzero(_near(points, squares, block, k))
         yield start, rows, others
 
@@ -128,7 +128,7 @@ def _index(points: Array) -> Any:
     return index
 
 
-def _found(
+def _from_faiss(
     index: Any, points: Array, squares: Array, block: slice, k: int
 ) -> tuple[Array, Array] | None:
     """Give the pairs that faiss finds, or None if rounding may have cost it a neighbour."""

@@ -17,11 +17,11 @@ from torch.nn.functional import pad
 from torch.utils.data import DataLoader, Dataset
 
 from dualprune.data import Images, decode
+from dualprune.data.images import IN_MEMORY
 from dualprune.signatures import Array
 
 __all__ = ["Batches"]
 
-_IN_MEMORY = 2**31  # bytes of decoded images that are kept
 _PROBE = 1000  # files whose mean and deviation stand for all
 
 
@@ -128,7 +128,9 @@ def _pixels(images: Images, size: int) -> Array | None:
     """Give all images as one array, unless they are files that would take too much memory."""
     if images.pixels is not None:
         return np.ascontiguousarray(images.pixels)
-    if len(images) * size * size * 3 > _IN_MEMORY:
+    if images.squares is not None and images.squares.shape[1] == size:
+        return images.squares
+    if len(images) * size * size * 3 > IN_MEMORY:
         return None
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         return np.stack(list(pool.map(partial(decode, size=size), images.files)))

@@ -1,15 +1,16 @@
 """What several trainings on the same data share: tensors on their device, a recipe, a model."""
 
 from copy import deepcopy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 from torch import nn
 
-from dualprune.data import Images
+from dualprune.data import Images, load
 from dualprune.errors import InputError
 from dualprune.select import random
 from dualprune.signatures import Array
@@ -18,7 +19,7 @@ from dualprune.train.models import build
 from dualprune.train.place import device
 from dualprune.train.recipe import Recipe, find_recipe
 
-__all__ = ["Setup", "model_identity"]
+__all__ = ["Setup", "hold_out", "model_identity"]
 
 _HELD_OUT = 0.1
 _HELD_OUT_SEED = 0x68656C64  # nobody's own, so that no random coreset is the same draw
@@ -28,8 +29,8 @@ _HELD_OUT_SEED = 0x68656C64  # nobody's own, so that no random coreset is the sa
 class Setup:
     """Data, recipe and model; made with `Setup.of`.
 
-    `held_out` are ids that no training is judged on after it saw them: where there are no test
-    images, a tenth of every class is kept apart to judge by. `judged_on` says which of the two.
+    `held_out`: ids set aside for evaluation, never trained on; a tenth of every class where there
+    are no test images, else none. `judged_on` says which of the two.
     """
 
     images: Images
@@ -59,7 +60,7 @@ class Setup:
         data = Batches(images, size=recipe.size, device=device())
         held_out = np.empty(0, np.int64)
         if test is None:
-            held_out, judged_on = _held_out(images), "validation"
+            held_out, judged_on = hold_out(images), "validation"
             test = images.take(held_out)
         judge = Batches(test, size=recipe.size, device=device(), like=data)
         if data.shape[0] != judge.shape[0]:
@@ -68,14 +69,19 @@ class Setup:
             )
         return Setup(images, data, judge, test, judged_on, held_out, recipe, model)
 
-    def judged_by_validation(self) -> "Setup":
-        """Give the same with a part of the training images to judge by, not the test images."""
-        held_out = _held_out(self.images)
-        part = self.images.take(held_out)
-        judge = Batches(part, size=self.recipe.size, device=self.data.device, like=self.data)
-        return replace(
-            self, test=judge, test_images=part, judged_on="validation", held_out=held_out
-        )
+    @staticmethod
+    def load(
+        data: str | Path,
+        *,
+        recipe: str = "auto",
+        model: str | nn.Module = "auto",
+        download: bool = False,
+        out: Path | None = None,
+    ) -> "Setup":
+        """Load data by its name or path, at the size that its recipe wants."""
+        chosen = find_recipe(recipe, str(data), gpu=device().type == "cuda")
+        images, test = load(data, download=download, out=out, size=chosen.size)
+        return Setup.of(images, test, name=str(data), recipe=chosen, model=model)
 
     def fresh_model(self, seed: int) -> nn.Module:
         """Give a new model whose weights depend on the seed alone; a given module is copied."""
@@ -114,6 +120,7 @@ def model_identity(model: str | nn.Module) -> str:
     return f"{type(model).__name__} {content.hexdigest()}"
 
 
-def _held_out(images: Images) -> Array:
+def hold_out(images: Images) -> Array:
+    """Ids of a tenth of every class, the same for the same images, to evaluate on."""
     k = max(1, round(_HELD_OUT * len(images)))
     return random(images.labels, k=k, seed=_HELD_OUT_SEED, balance="proportional")

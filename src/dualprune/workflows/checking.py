@@ -14,6 +14,7 @@ from dualprune.experiments.setting import Setting
 from dualprune.method import Method
 from dualprune.signatures import Array
 from dualprune.train import Setup, Watch, silent
+from dualprune.train.setup import hold_out
 
 __all__ = ["Check", "against_random", "read_check"]
 
@@ -54,36 +55,28 @@ def against_random(setup: Setup, coreset: Coreset, out: Path, *, watch: Watch = 
     A tenth of the training images are held out, which neither training sees; test images are not
     looked at.
     """
-    held_out = setup.judged_by_validation().held_out
+    held_out = hold_out(setup.images)
     others = np.setdiff1d(np.arange(len(setup.images)), held_out)
     ids = np.searchsorted(others, np.setdiff1d(coreset.ids, held_out))
 
     def coreset_ids(labels: Array) -> Array:  # noqa: ARG001 - how many there are is all they say
         return ids
 
-    recipe = setup.recipe
-    length = {"epochs": min(recipe.epochs, recipe.record)}
-    chosen, by_chance = _ROWS
+    part, test = setup.images.take(others), setup.images.take(held_out)
+    setting = Setting.of(
+        "check", setup.recipe, part, test, seeds=_SEEDS, model=setup.model, judged_on="validation"
+    )
+    epochs = min(setup.recipe.epochs, setup.recipe.record)
+    brief = {"epochs": epochs, "judge_every": epochs}
     grid = Grid(
         name="check",
         scale="",
         kind="accuracy",
         title="What was kept and random samples",
-        setting=Setting(
-            name="check",
-            data="images",
-            about=f"{len(others):,} samples",
-            recipe=recipe.name,
-            model=setup.model,
-            record=recipe.record,
-            epochs={"early": recipe.record},
-            seeds=_SEEDS,
-            judged_on="validation",
-            loaded=(setup.images.take(others), setup.images.take(held_out)),
-        ),
+        setting=setting,
         rows=(
-            Row(chosen, Method(None, coreset_ids), train=length),
-            Row(by_chance, "random", train=length),
+            Row(_ROWS[0], Method(None, coreset_ids), train=brief),
+            Row(_ROWS[1], "random", train=brief),
         ),
         pruned=(1 - len(ids) / len(others),),
         seeds=_SEEDS,

@@ -73,28 +73,22 @@ def compare(
         What to train and how; `auto` chooses by the data and the machine.
     """
     out = Path(out)
+    name = "images" if isinstance(data, Images) else str(data)
+    how = find_recipe(recipe, name, gpu=device().type == "cuda")
     images, test = (
-        (data, None) if isinstance(data, Images) else load(data, download=download, out=out)
+        (data, None)
+        if isinstance(data, Images)
+        else load(data, download=download, out=out, size=how.size)
     )
     judged_on = "test"
     if test is None:  # held out from the start, so that all methods choose as many of the same
         images, test = validation_split(images, 0.1, seed=0)
         judged_on = "validation"
-    name = "images" if isinstance(data, Images) else str(data)
     budgets = [budget(len(images), keep=str(amount)) for amount in keep]
-    how = find_recipe(recipe, name, gpu=device().type == "cuda")
-    setting = Setting(
-        name="compare",
-        data=name,
-        about=f"{len(images):,} samples of {Path(name).name}, {how.epochs} epochs",
-        recipe=how.name,
-        model=how.model if model == "auto" else model,
-        record=how.record,
-        epochs={"early": how.record},
-        seeds=seeds,
-        judged_on=judged_on,
-        loaded=(images, test),
+    setting = Setting.of(
+        "compare", how, images, test, seeds=seeds, model=model, judged_on=judged_on
     )
+    setting = replace(setting, about=f"{Path(name).name}, {setting.about}")
     grid = grid_of(setting, methods, [1 - k / len(images) for k in budgets])
     return run_and_present(grid, out, watch)
 

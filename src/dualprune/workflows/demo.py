@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from dualprune.data import load
+from dualprune.data.digits import digits
 from dualprune.experiments.grid import Cell
 from dualprune.experiments.kinds import KINDS
 from dualprune.experiments.runner import workplace
@@ -30,21 +30,8 @@ _TITLE = f"digits, {_WRONG:.0%} of the labels wrong"
 
 def demo(out: Path, *, seeds: int, watch: Watch) -> Comparison:
     """Prune the bundled digits, a tenth of them with wrong labels, and show what it saves."""
-    images, test = load("digits")
-    if test is None:
-        raise AssertionError("the digits have test images")
-    recipe = recipes()["digits"]
-    setting = Setting(
-        name="demo",
-        data="digits",
-        about=f"{len(images):,} digits, {recipe.epochs} epochs",
-        recipe=recipe.name,
-        model=recipe.model,
-        record=recipe.record,
-        epochs={"early": recipe.record},
-        seeds=seeds,
-        loaded=(images, test),
-    )
+    images, test = digits(Path(), False)
+    setting = Setting.of("demo", recipes()["digits"], images, test, seeds=seeds)
     grid = grid_of(setting, _METHODS, _PRUNED, title=_TITLE)
     grid = replace(grid, shift={"labels": _WRONG})
     comparison = run_and_present(grid, out, watch)
@@ -63,7 +50,7 @@ def _show(cell: Cell, out: Path, comparison: Comparison) -> list[Path]:
     coreset = chosen(cell, home)
     facts = gather(run, coreset)
     setup = cell.setting.setup(shifted, cell.grid.model, {})
-    coreset = describe(coreset, facts, setup, _TITLE, cell.setting.record)
+    coreset = describe(coreset, facts, setup, _TITLE, cell.setting.record, workflow="demo")
     if find_spec("matplotlib") is not None:
         wrong = np.isin(np.arange(run.samples), shifted.wrong["labels"])
         marked = {"kept: 30 % (red)": coreset.mask, "wrong labels (red)": wrong}

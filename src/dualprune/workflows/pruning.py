@@ -9,7 +9,7 @@ from typing import Literal
 from torch import nn
 
 from dualprune.coreset import Coreset, Training
-from dualprune.data import Images, load, write_tree
+from dualprune.data import Images, write_tree
 from dualprune.errors import InputError
 from dualprune.method import Arrays, Method, choose_from, find_method, signals_for
 from dualprune.report.facts import Facts, gather, read_together
@@ -65,15 +65,20 @@ def prune(
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
         raise InputError("prune works in one process; use record under torchrun, then select")
     out = Path(out)
-    name, images, test = _load(data, download, out)
+    if isinstance(data, Images):
+        name, setup = "images", Setup.of(data, None, recipe=recipe, model=model)
+    else:
+        name = str(data)
+        setup = Setup.load(data, recipe=recipe, model=model, download=download, out=out)
+    images = setup.images
     k = budget(len(images), keep=str(keep))
     if materialize:
         _refuse_to_materialize(images, out)
-    setup = Setup.of(images, test, name=name, recipe=recipe, model=model)
+    epochs = setup.recipe.record if epochs is None else epochs
+    setup = replace(setup, recipe=replace(setup.recipe, judge_every=epochs))  # once, at the end
     if isinstance(method, str):
         method = find_method(method, 1 - k / len(images))
     method = method.with_defaults(setup.recipe.select)
-    epochs = setup.recipe.record if epochs is None else epochs
     _refuse_another(out, setup, method, k, epochs, seed)
     runs = _record(setup, out, method, epochs, seed, watch)
     arrays = Arrays(runs, epochs=method.epochs or epochs, features=method.features)
@@ -85,14 +90,6 @@ def prune(
     if check:
         against_random(setup, coreset, out / "check", watch=watch)
     return coreset
-
-
-def _load(
-    data: str | Path | Images, download: bool, out: Path
-) -> tuple[str, Images, Images | None]:
-    if isinstance(data, Images):
-        return "images", data, None
-    return str(data), *load(data, download=download, out=out)
 
 
 def _refuse_to_materialize(images: Images, out: Path) -> None:
@@ -144,7 +141,9 @@ def _record(
     ]
 
 
-def describe(coreset: Coreset, facts: Facts, setup: Setup, data: str, epochs: int) -> Coreset:
+def describe(
+    coreset: Coreset, facts: Facts, setup: Setup, data: str, epochs: int, workflow: str = "prune"
+) -> Coreset:
     """Give the coreset with a card that also says what was trained to record, and what it saves."""
     recipe, samples = setup.recipe, facts.samples
     training = Training(
@@ -157,6 +156,7 @@ def describe(coreset: Coreset, facts: Facts, setup: Setup, data: str, epochs: in
         suspects=int(facts.labels.suspect.sum()),
         full_passes=recipe.passes(samples, samples),
         coreset_passes=recipe.passes(len(coreset), samples),
+        workflow=workflow,
     )
     return replace(coreset, card=replace(coreset.card, training=training))
 

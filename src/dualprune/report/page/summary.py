@@ -88,6 +88,8 @@ def repeat(coreset: Coreset | None) -> str | None:
     card, training = coreset.card, coreset.card.training
     keep = card.k if card.k > 1 else "01"  # a bare 1 could be a share
     budget = {"keep": keep, "seed": card.seed, "out": "again"}
+    if training is not None and training.workflow != "prune":
+        return _command(training.workflow, out="again")
     if training is not None:
         how = {"method": card.method, "model": training.model, "recipe": training.recipe}
         return _command("prune", safe_text(training.data), **how, epochs=training.epochs, **budget)
