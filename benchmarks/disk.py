@@ -11,11 +11,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from benchmarks.timing import SAMPLES, interleaved
+from dualprune.method import Arrays
 from dualprune.run import Run
 from dualprune.run.attempts import Attempt, Description
 from dualprune.run.part import encode
 from dualprune.run.writer import begin, write_part
-from dualprune.score import dual, from_runs
+from dualprune.score import dual
 
 SIGNALS = ("loss", "margin", "rival", "entropy", "error_norm")
 EPOCHS = 60
@@ -24,8 +25,9 @@ _PEAK = """
 import sys
 from pathlib import Path
 from dualprune.run import Run
-from dualprune.score import dual, from_runs
-from_runs(dual, Run(sys.argv[1]))
+from dualprune.method import Arrays
+from dualprune.score import dual
+Arrays([Run(sys.argv[1])]).score(dual)
 status = Path("/proc/self/status").read_text()  # ru_maxrss would count the parent's memory too
 print(status.partition("VmHWM:")[2].split()[0])
 """
@@ -66,7 +68,7 @@ def rows() -> Iterator[tuple[str, str, str]]:
         files = _make_run(root, columns)
         table = pa.table(columns)
         best = interleaved(
-            {"read": lambda: _read(files), "score": lambda: from_runs(dual, Run(root))}, 7
+            {"read": lambda: _read(files), "score": lambda: Arrays([Run(root)]).score(dual)}, 7
         )
         written = interleaved(
             {"pyarrow": lambda: _write(table, scratch), "part": lambda: _part(columns, scratch)}, 7

@@ -22,7 +22,8 @@ import sys, time
 from pathlib import Path
 import numpy as np
 from dualprune.data import Images, in_memory
-from dualprune.method.choose import score_runs, select_from
+from dualprune import choose
+from dualprune.report.facts import gather
 from dualprune.report.page import write_report
 from dualprune.run import Run
 home = Path(sys.argv[1])
@@ -35,9 +36,9 @@ if photos:
     images = Images(labels, classes, np.arange(run.samples), files=files)
 else:
     images = in_memory(np.load(home / "pixels.npy", mmap_mode="r"), labels, classes)
-coreset = select_from("beta", [run], score_runs("dual", [run]), k=run.samples // 2)
+coreset = choose(run, "dual+beta", keep=run.samples // 2)
 start = time.perf_counter()
-write_report(home / "report.html", run, coreset=coreset, samples=images)
+write_report(home / "report.html", gather(run, coreset), samples=images)
 seconds = time.perf_counter() - start
 peak = Path("/proc/self/status").read_text().partition("VmHWM:")[2].split()[0]
 print(seconds, (home / "report.html").stat().st_size / 1e6, int(peak) / 2**20)
@@ -87,7 +88,7 @@ def rows() -> Iterator[tuple[str, str, str]]:
         with tempfile.TemporaryDirectory() as folder:
             make_home(Path(folder), samples, classes, photos)
             command = [sys.executable, "-c", _MAKE, folder]
-            told = subprocess.run(command, capture_output=True, check=True, text=True).stdout
-        seconds, size, peak = map(float, told.split())
+            printed = subprocess.run(command, capture_output=True, check=True, text=True).stdout
+        seconds, size, peak = map(float, printed.split())
         measured = f"{seconds:.1f} s, {size:.1f} MB, {peak:.2f} GB"
         yield f"page for {samples:,} samples", measured, goal

@@ -28,9 +28,10 @@ from torch import Tensor, nn
 from torch.nn.functional import softmax
 
 from dualprune.data import flip_labels, load
+from dualprune.method import Arrays
 from dualprune.record import Recorder
 from dualprune.run import Run
-from dualprune.score import aum_prob, confidence, dual, dyn_unc, from_runs
+from dualprune.score import aum_prob
 from dualprune.signatures import Array
 from dualprune.suspects import audit
 from dualprune.train import Setup
@@ -154,16 +155,16 @@ def judged(
 def from_recording(run: Run) -> tuple[dict[str, Array], dict[str, Array]]:
     """Give the scores that need nothing but what `dualprune record` keeps, and audit's decision."""
     found = audit(run).columns
-    by_id, doubt = np.argsort(found["id"]), from_runs(dual, run)
+    by_id, arrays = np.argsort(found["id"]), Arrays([run])
     scores = {
         "audit": found["label_quality"][by_id],
         "mean margin, second half": run["margin"][EPOCHS // 2 :].mean(0, dtype=np.float64),
-        "mean probability": from_runs(confidence, run),
-        "mean probability margin": from_runs(aum_prob, run, knobs={"keep": "easy"}),
+        "mean probability": arrays["confidence"],
+        "mean probability margin": arrays.score(aum_prob, {"keep": "easy"}),
         "last probability": run["target_prob"][-1],
-        "Dyn-Unc, lowest": from_runs(dyn_unc, run),
-        "DUAL, lowest": doubt,
-        "DUAL, highest": -doubt,
+        "Dyn-Unc, lowest": arrays["dyn_unc"],
+        "DUAL, lowest": arrays["dual"],
+        "DUAL, highest": -arrays["dual"],
     }
     return scores, {"audit": found["is_label_issue"][by_id]}
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from dualprune import Run
-from dualprune.coreset import Coreset, digest
+from dualprune.coreset import Card, Coreset, digest
 from dualprune.errors import DamagedError
 from dualprune.run.attempts import Attempt, Description
 from dualprune.run.writer import begin, write_part
@@ -34,7 +34,7 @@ def write_all(folder):
     Scored(scores, "dual", {"window": 10}, 2, [Run(root).fingerprint]).save(
         folder / "scores" / "dual.parquet"
     )
-    card = {"samples": SAMPLES, "ids_sha256": digest(ids), "method": "dual+beta", "seed": 0}
+    card = Card("dual+beta", "dual", "beta", len(ids), SAMPLES, 0, 2, digest(ids), runs=[])
     Coreset(ids, card, {"score": scores}).save(folder / "coreset")
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from dualprune.coreset import Coreset, digest
+from dualprune.coreset import Card, Coreset, digest
 from dualprune.errors import WriteError
 from dualprune.score.scored import Scored
 from tests.recording import check_goes_on, check_run, record, recorder, see
@@ -37,7 +37,7 @@ def full_disk(folder):
         see(recording, samples=SAMPLES)
         filled = fill(folder, leave=needed * level // LEVELS)
         before = free(folder)
-        told = told_by(recording.end_epoch)
+        told = refused_by(recording.end_epoch)
         numbers = re.search(r"([\d,]+) bytes needed, ([\d,]+) free", told)
         wanted, left = (int(number.replace(",", "")) for number in numbers.groups())
         assert wanted > left == before, told
@@ -52,7 +52,7 @@ def full_disk(folder):
 
 def start_on_a_full_disk(folder):
     filled = fill(folder, leave=0)
-    told_by(lambda: recorder(folder / "other"))
+    refused_by(lambda: recorder(folder / "other"))
     filled.unlink()
     record(folder / "other", 1)
     check_goes_on(folder / "other")
@@ -71,7 +71,12 @@ def free(folder):
     return state.f_bavail * state.f_frsize
 
 
-def told_by(call):
+def coreset_of(ids, samples):
+    card = Card("random", None, "random", len(ids), samples, 0, 2, digest(ids), runs=[])
+    return Coreset(ids, card)
+
+
+def refused_by(call):
     try:
         call()
     except WriteError as error:
@@ -84,18 +89,18 @@ def read_only(folder):
     mount(folder)
     path, ids = folder / "run", np.arange(0, 300, 3)
     record(path, 2)
-    coreset = Coreset(ids, {"samples": 300, "ids_sha256": digest(ids)})
+    coreset = coreset_of(ids, samples=300)
     scored = Scored(np.linspace(0, 1, 300), "dual", {}, 2, [])
     coreset.save(folder / "coreset")
     scored.save(folder / "scores" / "dual.parquet")
     recording = recorder(path, 3)
     see(recording)
     mount(folder, "remount", "ro")
-    told_by(recording.end_epoch)
-    told_by(lambda: recorder(path, 3))
-    told_by(lambda: recorder(folder / "new"))
-    told_by(lambda: coreset.save(folder / "new"))
-    told_by(lambda: scored.save(folder / "scores" / "other.parquet"))
+    refused_by(recording.end_epoch)
+    refused_by(lambda: recorder(path, 3))
+    refused_by(lambda: recorder(folder / "new"))
+    refused_by(lambda: coreset.save(folder / "new"))
+    refused_by(lambda: scored.save(folder / "scores" / "other.parquet"))
     assert check_run(path, 2) == 2
     assert np.array_equal(Coreset.load(folder / "coreset").ids, ids)
     assert np.array_equal(Scored.load(folder / "scores" / "dual.parquet").values, scored.values)
@@ -110,9 +115,9 @@ def read_only_parents(folder):
     mount(folder)
     mount(folder, "remount", "ro")
     ids, deep = np.arange(3), folder / "not" / "there"
-    told_by(lambda: recorder(deep / "run"))
-    told_by(lambda: Coreset(ids, {"samples": 3, "ids_sha256": digest(ids)}).save(deep / "coreset"))
-    told_by(lambda: Scored(ids / 3, "dual", {}, 2, []).save(deep / "scores" / "dual.parquet"))
+    refused_by(lambda: recorder(deep / "run"))
+    refused_by(lambda: coreset_of(ids, samples=3).save(deep / "coreset"))
+    refused_by(lambda: Scored(ids / 3, "dual", {}, 2, []).save(deep / "scores" / "dual.parquet"))
 
 
 if __name__ == "__main__":

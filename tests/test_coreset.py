@@ -20,7 +20,6 @@ from dualprune.score import SCORES
 from tests.by_hand import dual_by_hand, mean
 from tests.run_by_hand import trajectories, write_run
 
-
 WITH_KNOBS = Method("dual", "beta", score_knobs={"window": 4}, select_knobs={"c_d": 4.0})
 
 

@@ -43,21 +43,21 @@ def test_committed_pages_are_what_the_docstrings_give(tmp_path):
 
 
 def test_tables_of_results_are_what_was_measured():
-    fill = runpy.run_path(str(DOCS / "results_page.py"))["filled"]
+    fill = runpy.run_path(str(DOCS / "results_page.py"))["fill"]
     text = (DOCS / "results.md").read_text("utf-8")
     assert "± " in text
     assert fill(text, DOCS / "results") == text, "run `make docs`"
 
 
 @every_method
-def test_docstring_tells_cost_variants_paper_and_example(name, fn):
-    told = read_docstring(fn)
-    assert told.cost.startswith("Time ")
-    assert "memory" in told.cost
-    assert told.variants
-    assert bool(told.paper) == (name not in WITHOUT_PAPER)
-    assert re.search(rf">>> .*\b{fn.__name__}\(", told.example)
-    assert keyword_only(fn).keys() <= told.parameters.keys()
+def test_docstring_says_cost_variants_paper_and_example(name, fn):
+    about = read_docstring(fn)
+    assert about.cost.startswith("Time ")
+    assert "memory" in about.cost
+    assert about.variants
+    assert bool(about.paper) == (name not in WITHOUT_PAPER)
+    assert re.search(rf">>> .*\b{fn.__name__}\(", about.example)
+    assert keyword_only(fn).keys() <= about.parameters.keys()
 
 
 @every_method
@@ -101,7 +101,7 @@ def test_list_shows_dynamic_and_named_methods(dualprune):
 def test_show_prints_every_setting_of_a_named_method(dualprune):
     code, out, _ = dualprune("methods", "--show", "ccs")
     assert code == 0
-    assert "strata 50 cut_off 0.0, from 70% pruned 0.1, from 90% pruned 0.3" in out
+    assert "reads aum=aum_prob strata 50 cut_off 0.0, from 70% pruned 0.1, from 90%" in out
     assert "dual" not in out
     _, out, _ = dualprune("methods", "--show", "tdds-weighted")
     assert "method tdds+top epochs 70, from 50% pruned 90" in out

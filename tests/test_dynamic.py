@@ -22,7 +22,7 @@ MAKE = {
     "walk": lambda n, seed: RandomEveryEpoch(n, keep=0.3, seed=seed, through="permutations"),
     "infobatch": lambda n, seed: InfoBatch(n, epochs=EPOCHS, seed=seed),
     "published": lambda n, seed: InfoBatch(n, epochs=EPOCHS, seed=seed, form="published"),
-    "ies": lambda n, seed: IES(n, threshold=0.2),  # noqa: ARG005 - draws nothing
+    "ies": lambda n, seed: IES(n, threshold=0.2),
 }
 every_method = pytest.mark.parametrize("name", MAKE)
 learning = pytest.mark.parametrize("name", ["infobatch", "ies"])

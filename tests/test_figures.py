@@ -23,8 +23,8 @@ from matplotlib.text import Text
 from PIL import Image
 from scipy.stats import beta as beta_distribution
 
-from dualprune.cli.compare import over_seeds
 from dualprune.errors import InputError, MissingError
+from dualprune.experiments.lines import by_share, seed_means
 from dualprune.report import draw_moons, figures
 from dualprune.report.figures.canvas import BLUE, GREY, ORANGE, REFERENCE, plain, ramp
 from dualprune.report.figures.seeds import mean_and_deviation
@@ -589,15 +589,16 @@ def test_mean_and_deviation_are_of_what_is_there(rows):
         np.testing.assert_allclose(found_deviation, expected, atol=1e-9)
 
 
-def test_cells_are_gathered_over_seeds():
-    cells = [
-        SimpleNamespace(method=method, keep=keep, seconds=100 * seed + number)
-        for seed in range(3)
-        for number, (method, keep) in enumerate([("a", "0.5"), ("a", "0.1"), ("b", "0.5")])
+def test_lines_are_gathered_by_share_and_seed():
+    lines = [
+        SimpleNamespace(row=row, pruned=pruned, seed=seed, values={"seconds": 100 * seed + number})
+        for seed in (2, 0, 1)
+        for number, (row, pruned) in enumerate([("a", 0.5), ("a", 0.1), ("b", 0.5)])
     ]
-    found = over_seeds(cells, lambda cell: cell.seconds)
-    assert {each: row.tolist() for each, row in found.items()} == {
-        ("a", "0.5"): [0, 100, 200],
-        ("a", "0.1"): [1, 101, 201],
-        ("b", "0.5"): [2, 102, 202],
-    }
+    for value in ("seconds", lambda line: line.values["seconds"]):
+        found = by_share(lines, value)
+        assert list(found) == ["a", "b"]
+        np.testing.assert_array_equal(found["a"], [[1, 101, 201], [0, 100, 200]])
+        np.testing.assert_array_equal(found["b"], [[np.nan] * 3, [2, 102, 202]])
+    assert seed_means(found["a"]).tolist() == [0.5, 100.5, 200.5]
+    assert np.isnan(seed_means(found["b"])).all()

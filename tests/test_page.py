@@ -18,14 +18,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from dualprune import Coreset, Run, score, select
+from dualprune import Coreset, Method, Run, choose, score, select
+from dualprune.coreset import Training
 from dualprune.data import in_memory, load
 from dualprune.errors import InputError, MissingError
-from dualprune.files import write_json
-from dualprune.method.choose import score_runs, select_from
+from dualprune.experiments.results import Line, append
+from dualprune.method import Arrays
+from dualprune.report.facts import gather
 from dualprune.report.page import page, shown, write_report
 from dualprune.report.page.compared import summarise
-from dualprune.report.page.facts import gather
 from dualprune.report.page.pack import MISSING, numbers, safe_json, safe_text, trajectories
 from dualprune.report.page.pictures import draw_sheet
 from dualprune.report.page.shown import choose_shown
@@ -53,10 +54,12 @@ def run(tmp_path):
     return write_run(tmp_path / "run", class_names=IMAGES.class_names, data=IMAGES.fingerprint)
 
 
-def chosen(run, k=20, *, knobs=None, **more):
-    return select_from(
-        "beta", [run], score_runs("dual", [run]), k=k, seed=5, given=knobs or {}, **more
-    )
+def chosen(run, k=20, **knobs):
+    return choose(run, Method("dual", "beta", select_knobs=knobs), keep=k, seed=5)
+
+
+def write_page(path, run, coreset=None, **more):
+    return write_report(path, gather(run, coreset), **more)
 
 
 class Parsed(HTMLParser):
@@ -72,7 +75,7 @@ class Parsed(HTMLParser):
         self.texts.setdefault(tag, []).append("")
         self.open = tag
 
-    def handle_endtag(self, tag):  # noqa: ARG002
+    def handle_endtag(self, tag):
         self.open = ""
 
     def handle_data(self, data):
@@ -93,7 +96,7 @@ def shown_rows(path):
 
 
 def test_it_is_one_file_that_names_no_address(tmp_path, run):
-    path = write_report(tmp_path / "page.html", run, coreset=chosen(run), samples=IMAGES)
+    path = write_page(tmp_path / "page.html", run, chosen(run), samples=IMAGES)
     parsed = Parsed(path)
     assert {tag for tag, _ in parsed.elements}.isdisjoint(
         {"link", "img", "iframe", "object", "embed", "base", "form", "video", "audio", "image"}
@@ -110,7 +113,7 @@ def test_it_is_one_file_that_names_no_address(tmp_path, run):
 
 
 def test_its_policy_allows_its_own_scripts_alone(tmp_path, run):
-    parsed = Parsed(write_report(tmp_path / "page.html", run))
+    parsed = Parsed(write_page(tmp_path / "page.html", run))
     (policy,) = (a["content"] for _, a in parsed.elements if "http-equiv" in a)
     rules = dict(rule.strip().split(" ", 1) for rule in policy.split(";"))
     assert rules["default-src"] == rules["base-uri"] == rules["form-action"] == "'none'"
@@ -126,8 +129,8 @@ def test_the_same_inputs_give_the_same_bytes(tmp_path, run):
     """Also in another process, where hashes are salted otherwise and other models were counted."""
     coreset = chosen(run)
     coreset.save(tmp_path / "kept")
-    one = write_report(tmp_path / "one.html", run, coreset=coreset).read_bytes()
-    assert write_report(tmp_path / "two.html", run, coreset=coreset).read_bytes() == one
+    one = write_page(tmp_path / "one.html", run, coreset).read_bytes()
+    assert write_page(tmp_path / "two.html", run, coreset).read_bytes() == one
     words = ["report", tmp_path / "kept", "--run", run.path, "--out", tmp_path / "three.html"]
     subprocess.run(
         [sys.executable, "-m", "dualprune", *words],
@@ -138,16 +141,19 @@ def test_the_same_inputs_give_the_same_bytes(tmp_path, run):
     assert (tmp_path / "three.html").read_bytes() == one
 
 
-def test_hostile_names_make_no_element_and_no_attribute(tmp_path):
+@pytest.mark.parametrize("trained", [True, False])
+def test_hostile_names_make_no_element_and_no_attribute(tmp_path, trained):
     alike = tuple(f"name {i}" for i in range(len(HOSTILE)))
-    harmless = Parsed(write_hostile(tmp_path, alike, "harmless"))
-    hostile = Parsed(write_hostile(tmp_path, HOSTILE, "hostile"))
+    harmless = Parsed(write_hostile(tmp_path, alike, "harmless", trained=trained))
+    hostile = Parsed(write_hostile(tmp_path, HOSTILE, "hostile", trained=trained))
     one, other = (
         [(tag, [*attributes]) for tag, attributes in each.elements] for each in (harmless, hostile)
     )
     assert one == other
     assert hostile.data["classes"] == [safe_text(name) for name in HOSTILE]
     named = set(hostile.texts["bdi"])
+    if not trained:
+        assert safe_text(" ".join(HOSTILE[:8]), 300) in named
     assert {safe_text(name) for name in HOSTILE} <= named
     size = (tmp_path / "hostile.html").stat().st_size
     assert size < (tmp_path / "harmless.html").stat().st_size + 100_000  # not a name of 1 MB
@@ -198,20 +204,20 @@ def test_trajectories_take_at_most_sixty_epochs_with_the_first_and_the_last(tmp_
 
 
 def test_only_epochs_that_the_coreset_was_chosen_from_are_shown(tmp_path, run):
-    early = select_from("beta", [run], score_runs("dual", [run], epochs=10), k=20)
+    early = choose(run, "dual+beta", keep=20, epochs=10)
     facts = gather(run, early)
     assert facts.epochs == 10
     p = run["target_prob"][:10]
     np.testing.assert_allclose(facts.confidence, p.mean(0))
     np.testing.assert_allclose(facts.variability, p.std(0))
-    np.testing.assert_array_equal(facts.labels.quality, judge(run, epochs=10).quality)
-    path = write_report(tmp_path / "page.html", run, coreset=early)
+    np.testing.assert_array_equal(facts.labels.quality, judge(Arrays([run], epochs=10)).quality)
+    path = write_page(tmp_path / "page.html", run, early)
     assert Parsed(path).data["epochs"] == [*range(1, 11)]
 
 
 @pytest.mark.parametrize("knobs", [{}, {"c_d": 6.0, "concentration": 9.0}, {"mu": 0.2}])
 def test_what_if_is_what_the_library_keeps(run, knobs):
-    facts = gather(run, chosen(run, knobs=knobs))
+    facts = gather(run, chosen(run, **knobs))
     what_if, p = facts.what_if, run["target_prob"]
     for k in (1, 7, 20, 45, 60):
         a, b = parameters(
@@ -223,7 +229,7 @@ def test_what_if_is_what_the_library_keeps(run, knobs):
 
 
 def test_what_if_of_other_methods_has_the_defaults(run):
-    facts = gather(run, select_from("random", [run], None, k=20, seed=9))
+    facts = gather(run, choose(run, "random", keep=20, seed=9))
     plain = gather(run, None)
     np.testing.assert_array_equal(facts.what_if.keys, plain.what_if.keys)
     assert (facts.what_if.c_d, facts.what_if.concentration) == (3.0, 15.0)
@@ -235,7 +241,7 @@ def test_too_few_epochs_for_dual_leave_no_slider(tmp_path):
     facts = gather(run, None)
     assert (facts.what_if, facts.score_name) == (None, "variability")
     np.testing.assert_array_equal(facts.score, facts.variability)
-    parsed = Parsed(write_report(tmp_path / "page.html", run))
+    parsed = Parsed(write_page(tmp_path / "page.html", run))
     assert not [a for _, a in parsed.elements if a.get("type") == "range"]
 
 
@@ -243,25 +249,25 @@ def test_thinning_says_so_and_draws_all_that_is_listed(tmp_path, run, monkeypatc
     monkeypatch.setattr(shown, "POINTS", 40)
     monkeypatch.setattr(shown, "PICTURES", 30)
     monkeypatch.setattr(shown, "_LISTED", 8)
-    path = write_report(tmp_path / "page.html", run, coreset=chosen(run), samples=IMAGES)
-    data, told = Parsed(path).data, path.read_text()
+    path = write_page(tmp_path / "page.html", run, chosen(run), samples=IMAGES)
+    data, text = Parsed(path).data, path.read_text()
     ids = np.frombuffer(base64.b64decode(data["columns"]["id"]["base64"]), "<i4")
-    assert f"40 of {SAMPLES} samples are drawn" in told
+    assert f"40 of {SAMPLES} samples are drawn" in text
     assert ids.tolist() == sorted(set(ids.tolist()))
     assert (len(ids), data["samples"], len(data["pictured"])) == (40, SAMPLES, 30)
     kept = np.frombuffer(base64.b64decode(data["columns"]["kept"]["base64"]), "u1")
     assert {name: len(listed) for name, listed in data["lists"].items()} == {
-        **{"doubted": 8, "kept": 8, "pruned": 8}
+        **{"suspects": 8, "kept": 8, "pruned": 8}
     }
     assert kept[data["lists"]["kept"]].all()
     assert not kept[data["lists"]["pruned"]].any()
-    worst = judge(run).order[:8]
-    assert ids[data["lists"]["doubted"]].tolist() == worst.tolist()
+    worst = judge(Arrays([run])).order[:8]
+    assert ids[data["lists"]["suspects"]].tolist() == worst.tolist()
     assert all(set(listed) <= set(data["pictured"]) for listed in data["lists"].values())
 
 
 def test_nothing_is_said_of_thinning_where_all_are_drawn(tmp_path, run):
-    path = write_report(tmp_path / "page.html", run)
+    path = write_page(tmp_path / "page.html", run)
     assert "samples are drawn" not in path.read_text()
     best = choose_shown(gather(run, None)).lists["best"]
     assert best.tolist() == np.argsort(-score.dual(run["target_prob"]), kind="stable").tolist()
@@ -351,12 +357,12 @@ def test_classes_that_lost_most_come_first(tmp_path):
     run = write_beliefs(tmp_path / "run", beliefs, labels, class_names=tuple("abcde"))
     coreset = replace(chosen(run, 8), ids=kept)
     found = per_class(gather(run, coreset), class_names(run))
-    counted = [(each.name, each.samples, each.kept, each.doubted) for each in found]
+    counted = [(each.name, each.samples, each.kept, each.suspects) for each in found]
     assert counted == [
         *[("c", 3, 1, 1), ("d", 6, 3, 0), ("a", 4, 2, 2)],
         *[("b", 2, 2, 0), ("e", 0, 0, 0)],
     ]
-    path = write_report(tmp_path / "page.html", run, coreset=coreset)
+    path = write_page(tmp_path / "page.html", run, coreset)
     table = path.read_text().partition("<table>")[2].partition("</table>")[0]
     assert re.findall(r"<bdi>(.)</bdi>", table) == list("cdabe")
     assert re.findall(r"</meter> ([\d.]+%)", table) == [
@@ -366,7 +372,7 @@ def test_classes_that_lost_most_come_first(tmp_path):
 
 def test_what_it_says_of_a_run_alone(tmp_path):
     run = write_run(tmp_path / "run", notes="my <notes>", least=0.6)
-    assert dict(rows(run, gather(run, None), None)) == {
+    assert dict(rows(gather(run, None))) == {
         "Data": "60 samples of 3 classes",
         "Notes": "my <notes>",
         "Recorded": "12 epochs, in the training pass",
@@ -378,29 +384,29 @@ def test_what_it_says_of_a_run_alone(tmp_path):
 
 def test_what_it_says_of_a_coreset(run):
     coreset = chosen(run)
-    more = {
-        **{"data_name": "ants", "model": "cnn", "recipe": "small", "published": False},
-        "passes": {"recording": 12, "full": 200.0, "coreset": 66.6},
-    }
+    training = Training("ants", "cnn", "small", False, 12, {}, 6, 200.0, 66.6)
+    coreset = replace(coreset, card=replace(coreset.card, training=training))
     facts = gather(run, coreset)
-    doubted = np.isin(
+    suspect = np.isin(
         np.arange(SAMPLES), [*coreset.ids[:2], *np.setdiff1d(range(60), coreset.ids)[:4]]
     )
-    facts = replace(facts, labels=replace(facts.labels, issue=doubted))
-    assert dict(rows(run, facts, replace(coreset, card=coreset.card | more))) == {
+    facts = replace(facts, labels=replace(facts.labels, suspect=suspect))
+    assert dict(rows(facts)) == {
         "Data": "ants: 60 samples of 3 classes",
         "Model": "cnn with recipe small: not a published setting",
         "Recorded": "12 epochs, in the training pass",
         "Method": "dual+beta",
         "Kept": "20 of 60 (33.3%)",
-        "Labels": "6 look wrong (10.0%); 4 of these were pruned",
+        "Labels": "6 suspect (10.0%); 4 of these were pruned",
         "Cost": "training on what was kept takes 66.6 passes over the full set instead of 200 "
         "(33%), or 39% with the 12 passes of recording, which are needed once",
         "Seed": "5",
-        "SHA-256 of the kept ids": coreset.card["ids_sha256"],
+        "SHA-256 of the kept ids": coreset.card.ids_sha256,
     }
 
 
+BETA = ["select", "beta", "--keep", "20"]
+STRATA = ["select", "stratified", "--keep", "31", "--cut-off", "0.1"]
 REPEATED = {
     "beta": ["select", "beta", "--keep", "20", "--seed", "3", "--c-d", "5.5", "--floor", "2"],
     "beta with no score": ["select", "beta", "--keep", "20", "--score", "none"],
@@ -408,7 +414,9 @@ REPEATED = {
     "one sample": ["select", "top", "--score", "dyn_unc", "--prune", "59"],
     "another score": ["select", "top", "--keep", "7", "--score", "aum"],
     "random": ["select", "random", "--keep", "33%", "--seed", "12", "--balance", "uniform"],
-    "strata": ["select", "stratified", "--keep", "31", "--cut-off", "0.1"],
+    "strata": STRATA,
+    "two other arrays": [*BETA, "--reads", "anchors=aum", "--reads", "confidence=variability"],
+    "another array": [*STRATA, "--reads", "aum=confidence"],
 }
 KNOBS = {
     "window": ["score", "dual", "--window", "4"],
@@ -447,9 +455,9 @@ def test_prune_leaves_a_page_whose_command_prunes_the_same(dualprune, tmp_path, 
     np.savez("my images.npz", x=IMAGES.pixels, y=IMAGES.labels)
     words = ("prune", "my images.npz", "--keep", "0.3", "--epochs", "10", "--seed", "2")
     assert dualprune(*words, "--recipe", "digits", "--out", "first")[0] == 0
-    told = shown_rows(tmp_path / "first" / "report.html")
-    assert told["Data"] == "my images.npz: 60 samples of 3 classes"
-    assert told["Kept"] == "18 of 60 (30.0%)"
+    shown = shown_rows(tmp_path / "first" / "report.html")
+    assert shown["Data"] == "my images.npz: 60 samples of 3 classes"
+    assert shown["Kept"] == "18 of 60 (30.0%)"
     command = repeat(Coreset.load("first"))
     assert command in (tmp_path / "first/report.html").read_text().replace("&#39;", "'")
     assert dualprune(*shlex.split(command)[1:])[0] == 0
@@ -458,37 +466,37 @@ def test_prune_leaves_a_page_whose_command_prunes_the_same(dualprune, tmp_path, 
     assert (tmp_path / "again/report.html").stat().st_size > 1e6
 
 
-def cell(method, keep, accuracy, seconds, *, recording=0.0, seed=0):
-    return {
-        **{"method": method, "keep": keep, "accuracy": accuracy, "seconds": seconds},
-        **{"recording_seconds": recording, "seed": seed, "samples": 60, "judged_on": "test"},
-        "whole": method == "everything",
-    }
+def line(row, pruned, accuracy, seconds, *, recording=0.0, seed=0):
+    values = {"accuracy": accuracy, "training_seconds": seconds, "recording_seconds": recording}
+    return Line("compare", "", row, pruned, seed, values, "settings", 2, "here")
 
 
-CELLS = [
-    cell("everything", "1.0", 0.9, 10.0),
-    cell("everything", "1.0", 0.8, 30.0, seed=1),
-    cell("dual+beta", "0.3", 0.7, 4.0, recording=6.0),
-    cell("dual+beta", "0.3", 0.9, 6.0, recording=4.0, seed=1),
-    cell("random", "0.3", 0.5, 5.0),
+LINES = [
+    line("everything", 0.0, 0.9, 10.0),
+    line("everything", 0.0, 0.8, 30.0, seed=1),
+    line("dual+beta", 0.7, 0.7, 4.0, recording=6.0),
+    line("dual+beta", 0.7, 0.9, 6.0, recording=4.0, seed=1),
+    line("random", 0.7, 0.5, 5.0),
+    replace(line("random", 0.7, 0.5, 5.0), values={"overlap": {"dual+beta": 0.5}}),
 ]
 
 
 def test_comparisons_are_brought_together_over_seeds():
-    whole, dual, random = summarise(CELLS)
-    assert (dual.method, dual.share, dual.seeds, dual.whole) == ("dual+beta", 0.3, 2, False)
+    whole, dual, random = summarise(LINES)
+    assert (dual.method, dual.seeds, dual.whole) == ("dual+beta", 2, False)
+    assert dual.share == pytest.approx(0.3)
     assert dual.accuracy == pytest.approx(0.8)
     assert dual.deviation == pytest.approx(0.02**0.5)
     assert (dual.training, dual.cost) == (5 / 20, 10 / 20)
     assert (random.deviation, random.cost) == (0.0, 5 / 20)
     assert (whole.whole, whole.share, whole.cost) == (True, 1.0, 1.0)
+    assert whole.method == "all the data"
     assert len({whole.color, dual.color, random.color}) == 3
     assert summarise([]) == []
 
 
 def test_a_comparison_of_which_nothing_was_trained_in_full_has_no_times():
-    (found,) = summarise(CELLS[-1:])
+    (found,) = summarise(LINES[-2:])
     assert np.isnan([found.training, found.cost]).all()
     assert found.accuracy == 0.5
 
@@ -497,17 +505,17 @@ def test_refusals_say_what_to_do(tmp_path, run, monkeypatch):
     path = tmp_path / "page.html"
     other = write_run(tmp_path / "other", seed=1)
     with pytest.raises(InputError, match=r"not chosen from .*; give the run that it was chosen"):
-        write_report(path, other, coreset=chosen(run))
+        write_page(path, other, chosen(run))
     with pytest.raises(InputError, match="of 60 samples, 59 were given"):
-        write_report(path, run, samples=["text"] * 59)
+        write_page(path, run, samples=["text"] * 59)
     moved = replace(IMAGES, labels=IMAGES.labels[::-1])
     with pytest.raises(InputError, match=r"not those that .* was recorded of"):
-        write_report(path, run, samples=moved)
-    write_report(path, other, samples=moved)  # which says nothing of its data
+        write_page(path, run, samples=moved)
+    write_page(path, other, samples=moved)  # which says nothing of its data
     path.unlink()
     monkeypatch.setattr(page, "find_spec", lambda _: None)
     with pytest.raises(MissingError, match=r"pip install 'dualprune\[report\]'"):
-        write_report(path, run)
+        write_page(path, run)
     assert not path.exists()
 
 
@@ -517,7 +525,7 @@ def test_scores_that_hardly_differ_can_be_drawn(tmp_path):
     coreset = chosen(run)
     nearly = np.where(np.arange(SAMPLES) % 2, 0.1, np.nextafter(0.1, 1))
     coreset = replace(coreset, columns={**coreset.columns, "score": nearly})
-    assert write_report(tmp_path / "page.html", run, coreset=coreset).exists()
+    assert write_page(tmp_path / "page.html", run, coreset).exists()
 
 
 @pytest.fixture
@@ -566,17 +574,18 @@ def test_report_with_texts(dualprune, tmp_path, pruned):
 
 
 def test_report_with_results(dualprune, tmp_path, pruned):
-    write_json(tmp_path / "results.json", {"cells": CELLS})
-    assert dualprune("report", pruned, "--results", tmp_path / "results.json")[0] == 0
-    told = (tmp_path / "report.html").read_text().partition("Compared</h2>")[2]
-    assert "80.0% ± 14.1%</td>\n<td>2</td><td>25.0%</td><td>50.0%</td>" in told
+    for each in LINES:
+        append(tmp_path / "results.jsonl", each)
+    assert dualprune("report", pruned, "--results", tmp_path / "results.jsonl")[0] == 0
+    shown = (tmp_path / "report.html").read_text().partition("Compared</h2>")[2]
+    assert "80.0% ± 14.1%</td>\n<td>2</td><td>25.0%</td><td>50.0%</td>" in shown
     assert [item["target_id"] for item in Parsed(tmp_path / "report.html").data["charts"]] == [
         *("moon", "scores", "accuracies")
     ]
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "wrong"),
     [
         (["--data", "digits", "--texts", "lines.txt"], "give --data or --texts, not both"),
         (["--texts", "lines.txt"], "the run is of 60 samples, 3 were given to show"),
@@ -584,19 +593,19 @@ def test_report_with_results(dualprune, tmp_path, pruned):
         (["--data", "nowhere"], "there is no data 'nowhere'"),
         (["--texts", "nowhere.txt"], "'nowhere.txt' does not exist"),
         (["--results", "nowhere.json"], "'nowhere.json' does not exist"),
-        (["--results", "card.json"], "holds no results"),
-        (["--results", "lines.txt"], "is damaged"),
+        (["--results", "card.json"], "is damaged: line 1 is no result"),
+        (["--results", "lines.txt"], "is damaged: line 1 is no result"),
         (["--run", "nowhere"], "there is no run at nowhere"),
         (["--out", "nowhere/page.html"], "cannot write nowhere/page.html"),
     ],
 )
-def test_report_refuses(dualprune, tmp_path, pruned, monkeypatch, words, told):
+def test_report_refuses(dualprune, tmp_path, pruned, monkeypatch, words, wrong):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "200")
     (tmp_path / "lines.txt").write_text("one\ntwo\nthree\n")
     code, out, said = dualprune("report", pruned, *words)
     assert (code, out) == (2, "")
-    assert told in said
+    assert wrong in said
     assert not (tmp_path / "report.html").exists()
 
 

@@ -102,6 +102,8 @@ def published(row: Mapping[str, Any]) -> dict[str, str]:
     flat: dict[str, Any] = {}
     for name, value in row.items():
         flat |= value if name in ("score", "select") else {name: value}
+    if "reads" in flat:
+        flat["reads"] = ", ".join(map("=".join, flat["reads"].items()))
     return {name: _by_share(value) for name, value in flat.items() if name != "about"}
 
 

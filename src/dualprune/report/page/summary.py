@@ -106,9 +106,9 @@ def _select_again(card: Card, budget: dict[str, Any]) -> str:
         first = _command("score", score, *runs, **changed, **file) + " && "
         score = "again.parquet"
     by = {"score": score or "none"} if "scores" in inputs(fn) else {}
-    reads = {"reads": ",".join(map("=".join, card.reads.items()))} if card.reads else {}
+    reads = [word for pair in card.reads.items() for word in ("--reads", "=".join(pair))]
     changed = _changed(fn, card.select_knobs)
-    return first + _command("select", card.selector, *runs, **by, **reads, **changed, **budget)
+    return first + _command("select", card.selector, *runs, *reads, **by, **changed, **budget)
 
 
 def _changed(fn: Callable[..., Array], values: dict[str, Any]) -> dict[str, Any]:
