@@ -28,7 +28,8 @@ def data_for(fn, **changed):
         "aum": draw.normal(size=SAMPLES),
         "features": draw.normal(size=(SAMPLES, 3)),
     }
-    return {name: changed.get(name, data[name]) for name in inputs(fn)}
+    data |= changed
+    return {name: data[name] for name in inputs(fn) if name in data}
 
 
 def p_of_equal_chances(counts, draws, k):

@@ -78,14 +78,15 @@ CIFAR = {"model": "resnet18", "epochs": 200, "record": 30, "batch": 128, "weight
 CIFAR |= {"nesterov": True, "lr_end": 0.0, "iterations": None}
 TINY = {"model": "resnet34", "epochs": 90, "record": 60, "batch": 256, "weight_decay": 1e-4}
 PUBLISHED = {  # Cho et al., 2025, appendix A.2
-    "cifar10": CIFAR | {"c_d": 5.5},
-    "cifar100": CIFAR | {"c_d": 4.0},
-    "cifar100-noise": CIFAR | {"record": 50, "c_d": 6.0},
-    "cifar100-noise40": CIFAR | {"record": 50, "c_d": 8.0},
-    "cifar100-corruption": CIFAR | {"c_d": 6.0},
-    "tiny-imagenet-noise": TINY | {"c_d": 6.0, "iterations": None},
-    "tiny-imagenet-corruption": TINY | {"c_d": 2.0, "iterations": None},
-    "imagenet": TINY | {"c_d": 11.0, "iterations": 300_000, "nesterov": False, "lr_end": 1e-4},
+    "cifar10": CIFAR | {"select": {"c_d": 5.5}},
+    "cifar100": CIFAR | {"select": {"c_d": 4.0}},
+    "cifar100-noise": CIFAR | {"record": 50, "select": {"c_d": 6.0}},
+    "cifar100-noise40": CIFAR | {"record": 50, "select": {"c_d": 8.0}},
+    "cifar100-corruption": CIFAR | {"select": {"c_d": 6.0}},
+    "tiny-imagenet-noise": TINY | {"select": {"c_d": 6.0}, "iterations": None},
+    "tiny-imagenet-corruption": TINY | {"select": {"c_d": 2.0}, "iterations": None},
+    "imagenet": TINY
+    | {"select": {"c_d": 11.0}, "iterations": 300_000, "nesterov": False, "lr_end": 1e-4},
 }
 
 

@@ -85,14 +85,14 @@ def test_selecting_leaves_its_inputs_as_they_were(fn):
 
 @every_selector
 def test_arrays_that_selectors_read_can_be_found_by_name(fn):
-    assert set(inputs(fn)) <= {"scores", "labels", "features", *SCORES}
+    assert set(inputs(fn)) <= {"scores", "anchors", "labels", "features", *SCORES}
     assert {"k", "seed"} <= signature(fn).parameters.keys()
     assert all(knob.default is not knob.empty for knob in knobs(fn).values())
 
 
 @every_selector
 def test_arrays_of_different_lengths_are_refused(fn):
-    for short in list(inputs(fn))[1:]:
+    for short in list(data_for(fn))[1:]:
         data = data_for(fn)
         data[short] = data[short][:-1]
         wanted = {"cut_off": 0.1, "balance": "uniform"}

@@ -146,7 +146,7 @@ def photos(tmp_path):
 
 def test_files_are_the_same_decoded_at_once_or_on_the_way(photos, monkeypatch):
     at_once = Batches(photos, size=5, device=CPU)
-    monkeypatch.setattr("dualprune.train.batches._IN_MEMORY", 0)
+    monkeypatch.setattr("dualprune.train.batches.IN_MEMORY", 0)
     later = Batches(photos, size=5, device=CPU)
     assert at_once.shape == later.shape == (3, 5)
     assert torch.equal(at_once.mean, later.mean)

@@ -191,7 +191,12 @@ def test_a_folder_is_never_taken_for_a_training_that_it_is_not(tmp_path):
 
 @pytest.mark.parametrize(
     ("ids", "wrong"),
-    [([-1, 3], "from 0 to 119"), ([3, 120], "from 0 to 119"), ([0.5], "integers"), ([[1]], "row")],
+    [
+        ([-1, 3], "from 0 to 119"),
+        ([3, 120], "from 0 to 119"),
+        ([0.5], "integers"),
+        ([[1]], "one-dimensional"),
+    ],
 )
 def test_ids_that_are_no_positions_are_refused(tmp_path, ids, wrong):
     with pytest.raises(InputError, match=wrong):

@@ -50,7 +50,7 @@ def read_features(root: Path, epoch: int, samples: int) -> Array:
     try:
         table = read_table(path)
         flat: Array = table.column("features").combine_chunks().flatten().to_numpy()
-    except (pa.ArrowException, OSError, KeyError, AttributeError) as error:
+    except (pa.ArrowException, OSError, KeyError, ValueError, AttributeError) as error:
         raise DamagedError(f"{path} is damaged: {error}") from error
     stated = (table.schema.metadata or {}).get(b"sum", b"")
     if table.num_rows != samples or str(bit_sum(flat)).encode() != stated:

@@ -1,4 +1,4 @@
-"""What decides the numbers of experiments, as hashes: `python -m tests.numbers` writes them down.
+"""Hashes of what decides the numbers of experiments; `python -m tests.behaviours` writes them.
 
 Nothing here is trained: choices from recorded runs, orders, augmentation, damage, splits, the
 weights that models start from, and the settings of methods and recipes.
@@ -27,7 +27,7 @@ from dualprune.train.order import batches_of_epoch
 from tests.choices import EXPECTED as CHOICES
 from tests.choices import PRUNED, cpu
 
-EXPECTED = Path(__file__).parent / "numbers.json"
+EXPECTED = Path(__file__).parent / "behaviours.json"
 
 
 def behaviours():

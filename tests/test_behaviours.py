@@ -5,8 +5,8 @@ import json
 import pytest
 
 from dualprune.experiments.results import NUMBERS
+from tests.behaviours import EXPECTED, changed
 from tests.choices import cpu
-from tests.numbers import EXPECTED, changed
 
 
 def test_a_change_that_moves_numbers_raises_their_version():
@@ -16,6 +16,6 @@ def test_a_change_that_moves_numbers_raises_their_version():
         pytest.skip(f"{', '.join(names)} differ, on another kind of CPU: {cpu()}")
     assert not names, (
         f"{', '.join(names)} changed. If results measured before are no longer comparable, raise "
-        "NUMBERS in src/dualprune/experiments/results.py; then run `python -m tests.numbers`."
+        "NUMBERS in src/dualprune/experiments/results.py; then run `python -m tests.behaviours`."
     )
-    assert expected["numbers"] == NUMBERS, "run `python -m tests.numbers`"
+    assert expected["numbers"] == NUMBERS, "run `python -m tests.behaviours`"
