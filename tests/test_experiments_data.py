@@ -8,7 +8,7 @@ import pytest
 
 from dualprune.errors import InputError
 from dualprune.experiments.experiment import SCALES, experiments, find_experiment, read
-from dualprune.experiments.kinds import DRAWINGS
+from dualprune.experiments.picture import DRAWINGS
 from dualprune.method import needs, signals_for
 from dualprune.run.signals import DEFAULT
 from dualprune.signatures import check_knobs

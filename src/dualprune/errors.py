@@ -4,8 +4,6 @@ Each one says what was given, what is possible and what to do, and is also the b
 would catch. Any other exception that escapes is a bug.
 """
 
-__all__ = ["DamagedError", "DualpruneError", "InputError", "MissingError", "WriteError"]
-
 
 class DualpruneError(Exception):
     """Base of all errors raised on purpose by this package."""

@@ -18,18 +18,6 @@ import pyarrow.parquet as pq
 
 from dualprune.errors import DamagedError, WriteError
 
-__all__ = [
-    "make_folder",
-    "make_folders",
-    "read_json",
-    "read_rows",
-    "read_table",
-    "seal",
-    "write",
-    "write_json",
-    "write_table",
-]
-
 _LARGEST_JSON = 16 * 2**20
 
 

@@ -17,19 +17,6 @@ from numpy.typing import NDArray
 
 from dualprune.errors import InputError
 
-__all__ = [
-    "RESERVED",
-    "Array",
-    "Docstring",
-    "check_choice",
-    "check_knobs",
-    "inputs",
-    "keyword_only",
-    "knobs",
-    "name_of",
-    "read_docstring",
-]
-
 Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
 RESERVED = ("k", "seed", "notes")

@@ -29,8 +29,6 @@ from dualprune.run.names import read_names
 from dualprune.score import aum
 from dualprune.signatures import Array
 
-__all__ = ["Audit", "Judgement", "audit", "judge", "usual_rival"]
-
 _ASHMAN = 2.0  # two normal distributions farther apart than this have two peaks
 _FITTED = 100_000  # samples are enough to fit them
 _ROUNDS = 200

@@ -19,8 +19,6 @@ from dualprune.cli.select import app as select
 from dualprune.cli.train import train
 from dualprune.errors import DualpruneError
 
-__all__ = ["app", "main"]
-
 _EXTRA = ("torch", "safetensors", "sklearn")  # of the extra `torch`
 
 app = typer.Typer(

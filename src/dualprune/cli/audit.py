@@ -12,8 +12,6 @@ from dualprune.cli.score import Epochs
 from dualprune.suspects import Audit
 from dualprune.suspects import audit as rank_labels
 
-__all__ = ["audit"]
-
 
 def audit(
     run: Annotated[Path, typer.Argument(help="Folder of a run.")],

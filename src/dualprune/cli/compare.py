@@ -8,8 +8,6 @@ from dualprune.cli.options import Data, Download, Model, Out, RecipeName
 from dualprune.cli.printing import print_table
 from dualprune.cli.progress import watch
 
-__all__ = ["compare"]
-
 
 def compare(
     data: Data,

@@ -8,8 +8,6 @@ import typer
 from dualprune.cli.printing import print_table
 from dualprune.cli.progress import watch
 
-__all__ = ["demo"]
-
 
 def demo(
     out: Annotated[Path, typer.Option(help="Folder to write.")] = Path("demo"),

@@ -9,8 +9,6 @@ import typer
 from dualprune.run.attempts import Attempt, Description
 from dualprune.run.health import EpochHealth, Health, examine
 
-__all__ = ["doctor"]
-
 
 def doctor(run: Annotated[Path, typer.Argument(help="Folder of a run.")]) -> None:
     """Read all of a run and say what is there; the exit code is 1 if anything is damaged."""

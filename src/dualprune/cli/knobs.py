@@ -8,8 +8,6 @@ import typer
 
 from dualprune.signatures import Array, inputs, knobs, read_docstring
 
-__all__ = ["command_for"]
-
 
 def command_for(fn: Callable[..., Array], body: Callable[..., None]) -> Callable[..., None]:
     """Give `body` the knobs of `fn` as flags; it gets their values as one dict, `knobs`."""

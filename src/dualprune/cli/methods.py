@@ -17,8 +17,6 @@ from dualprune.score import SCORES
 from dualprune.select import SELECTORS
 from dualprune.signatures import inputs, keyword_only, read_docstring
 
-__all__ = ["NOT_IMPLEMENTABLE", "TABLES", "methods", "need", "needs", "published", "third_person"]
-
 TABLES: dict[str, Mapping[str, Callable[..., Any]]] = {
     "Scores": SCORES,
     "Selectors": SELECTORS,

@@ -7,8 +7,6 @@ import typer
 
 from dualprune.data import NAMED
 
-__all__ = ["Data", "Download", "Model", "Out", "RecipeName", "Seed"]
-
 Data = Annotated[
     str,
     typer.Argument(

@@ -10,8 +10,6 @@ from rich.text import Text
 if TYPE_CHECKING:
     from dualprune.experiments.table import Table
 
-__all__ = ["print_table"]
-
 
 def print_table(table: "Table") -> None:
     """Print a table with its title and notes; names are never cut short."""

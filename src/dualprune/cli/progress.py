@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from dualprune.train import Progress, Tell
 
-__all__ = ["duration", "watch"]
-
 _SECONDS = 5.0  # between plain lines; logs are read by people too
 
 

@@ -11,8 +11,6 @@ from dualprune.cli.progress import watch
 if TYPE_CHECKING:
     from dualprune.coreset import Coreset
 
-__all__ = ["prune"]
-
 
 def prune(
     data: Data,

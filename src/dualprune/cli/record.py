@@ -8,8 +8,6 @@ from dualprune.cli.options import Data, Download, Model, Out, RecipeName, Seed
 from dualprune.cli.progress import watch
 from dualprune.method import find_method, signals_for
 
-__all__ = ["record"]
-
 
 def record(
     data: Data,

@@ -14,8 +14,6 @@ from dualprune.run import Run
 if TYPE_CHECKING:
     from dualprune.data import Images
 
-__all__ = ["report"]
-
 
 def report(
     folder: Annotated[Path, typer.Argument(help="What prune or select wrote, or a run.")],

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from dualprune.experiments.grid import Grid
     from dualprune.experiments.results import Line
 
-__all__ = ["reproduce"]
-
 
 def reproduce(
     name: Annotated[str | None, typer.Argument(help="Which; without it, all are listed.")] = None,

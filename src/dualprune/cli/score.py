@@ -14,8 +14,6 @@ from dualprune.score import SCORES
 from dualprune.score.scored import Scored
 from dualprune.signatures import Array
 
-__all__ = ["Epochs", "Runs", "app"]
-
 Runs = Annotated[list[Path], typer.Argument(help="Folder of a run; of several, the mean is taken.")]
 Epochs = Annotated[int | None, typer.Option(help="Use the first epochs only; default: all.")]
 

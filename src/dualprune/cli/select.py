@@ -17,8 +17,6 @@ from dualprune.score.scored import Scored
 from dualprune.select import SELECTORS, budget
 from dualprune.signatures import Array, inputs
 
-__all__ = ["app"]
-
 
 def _select(
     *,

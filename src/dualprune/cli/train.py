@@ -13,8 +13,6 @@ from dualprune.data import Images
 from dualprune.errors import InputError
 from dualprune.signatures import Array
 
-__all__ = ["train"]
-
 
 def train(
     data: Data,

@@ -9,8 +9,6 @@ import numpy as np
 
 from dualprune.errors import InputError
 
-__all__ = ["Card", "Training", "made_with"]
-
 
 @dataclass(frozen=True)
 class Training:

@@ -15,8 +15,6 @@ from dualprune.errors import DamagedError, InputError, MissingError
 from dualprune.files import make_folders, read_json, read_table, write_json, write_table
 from dualprune.signatures import Array
 
-__all__ = ["Coreset", "Subset", "digest"]
-
 
 def digest(ids: Array) -> str:
     """SHA-256 of sorted ids as little-endian int64: equal for equal coresets on any machine."""

@@ -10,8 +10,6 @@ from pathlib import Path
 from dualprune.data.download import Pinned, check
 from dualprune.errors import DamagedError
 
-__all__ = ["LARGEST_TEXT", "gunzip", "read_exactly", "read_members", "read_up_to"]
-
 LARGEST_TEXT = 10_000
 _OVERHEAD = 2**20  # headers, padding and members that are not read
 

@@ -16,8 +16,6 @@ from dualprune.data.download import Pinned, absent, download
 from dualprune.data.images import Images, check_labels, in_memory
 from dualprune.errors import DamagedError
 
-__all__ = ["cifar10", "cifar100"]
-
 RECORDS = {
     **{f"data_batch_{n}.bin": 10_000 for n in range(1, 6)},
     "test_batch.bin": 10_000,

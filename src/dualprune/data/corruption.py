@@ -11,8 +11,6 @@ from dualprune.data.images import Images
 from dualprune.errors import InputError
 from dualprune.signatures import Array
 
-__all__ = ["CORRUPTIONS", "corrupt"]
-
 Draws = Callable[[int], Array]  # gives that many numbers between 0 and 1
 
 _BLUR = 1 / 4  # length of the blur as a share of the shorter side

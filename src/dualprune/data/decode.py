@@ -12,8 +12,6 @@ from dualprune.signatures import Array
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-__all__ = ["decode", "decode_sound", "open_image", "pillow"]
-
 FORMATS = ["JPEG", "PNG", "BMP", "GIF", "WEBP", "TIFF"]  # others run programs, as EPS does
 _MODES = {1: "L", 3: "RGB"}
 

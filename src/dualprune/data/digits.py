@@ -9,8 +9,6 @@ from dualprune.data.split import validation_split
 from dualprune.errors import MissingError
 from dualprune.signatures import Array
 
-__all__ = ["digits"]
-
 
 def digits(root: Path, fetch: bool) -> tuple[Images, Images]:  # noqa: ARG001 - the same for all named sets
     """Grey images of 8 x 8; a fixed fifth of each class is the test set."""

@@ -13,8 +13,6 @@ from urllib.request import HTTPRedirectHandler, Request, build_opener
 from dualprune.errors import DamagedError, InputError, MissingError, WriteError
 from dualprune.files import write
 
-__all__ = ["Pinned", "absent", "check", "download", "make_home"]
-
 TIMEOUT = 60.0  # seconds without a byte
 
 

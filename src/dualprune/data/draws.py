@@ -8,8 +8,6 @@ import numpy as np
 from dualprune.select.keys import uniform
 from dualprune.signatures import Array
 
-__all__ = ["draw", "draw_share"]
-
 
 def draw(purpose: str, count: int, *, stream: int = 0) -> Array:
     """Give `count` numbers strictly between 0 and 1 for a purpose, which names the seed.

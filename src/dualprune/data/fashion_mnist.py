@@ -14,8 +14,6 @@ from dualprune.data.images import Images, check_labels, in_memory
 from dualprune.errors import DamagedError
 from dualprune.signatures import Array
 
-__all__ = ["fashion_mnist"]
-
 CLASS_NAMES = (
     "T-shirt/top", "Trouser", "Pullover", "Dress", "Coat",
     "Sandal", "Shirt", "Sneaker", "Bag", "Ankle boot",

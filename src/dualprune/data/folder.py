@@ -14,8 +14,6 @@ from dualprune.data.decode import decode_sound
 from dualprune.data.images import IN_MEMORY, Images
 from dualprune.errors import InputError
 
-__all__ = ["SUFFIXES", "list_folder", "read_folder", "read_sets", "refuse_among_images"]
-
 SUFFIXES = frozenset({".jpg", ".jpeg", ".png", ".bmp", ".gif", ".webp", ".tif", ".tiff"})
 _JUDGED_ON = ("test", "val")  # beside `train`; the first that is there
 _NAMED_AT_MOST = 20

@@ -9,8 +9,6 @@ from dualprune.data.folder import list_folder
 from dualprune.data.images import Images
 from dualprune.errors import DamagedError
 
-__all__ = ["imagenet", "tiny_imagenet"]
-
 COUNTS = {"imagenet": (1_281_167, 50_000), "tiny-imagenet": (100_000, 10_000)}
 
 

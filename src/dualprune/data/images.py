@@ -11,8 +11,6 @@ import numpy as np
 from dualprune.errors import DamagedError
 from dualprune.signatures import Array
 
-__all__ = ["IN_MEMORY", "Images", "check_labels", "in_memory"]
-
 IN_MEMORY = 2**31
 """Bytes of decoded images that are kept."""
 

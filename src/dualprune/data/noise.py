@@ -6,8 +6,6 @@ from dualprune.data.draws import draw, draw_share
 from dualprune.errors import InputError
 from dualprune.signatures import Array
 
-__all__ = ["flip_labels"]
-
 
 def flip_labels(labels: Array, share: float, classes: int, seed: int) -> tuple[Array, Array]:
     """Give labels of which a share is wrong, and the ids of those, sorted.

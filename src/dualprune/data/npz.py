@@ -10,8 +10,6 @@ from dualprune.data.images import Images, in_memory
 from dualprune.errors import InputError, MissingError
 from dualprune.signatures import Array
 
-__all__ = ["read_npz"]
-
 
 def read_npz(path: Path) -> Images:
     """Give the images `x` and labels `y` of an ``.npz``; pickled objects in it are refused.

@@ -8,8 +8,6 @@ from dualprune.errors import InputError
 from dualprune.select import budget, random
 from dualprune.select.keys import smallest_of_each
 
-__all__ = ["long_tail", "validation_split"]
-
 
 def validation_split(images: Images, share: float, seed: int) -> tuple[Images, Images]:
     """Give the images for training and a random share of every class for validation.

@@ -20,8 +20,6 @@ from dualprune.errors import DamagedError, MissingError
 from dualprune.files import write
 from dualprune.signatures import Array
 
-__all__ = ["CLASS_NAMES", "PACKAGE", "fetch", "is_there", "read"]
-
 CLASS_NAMES = (
     "airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck",
 )  # fmt: skip

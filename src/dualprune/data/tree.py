@@ -10,8 +10,6 @@ from dualprune.data.images import Images
 from dualprune.errors import InputError, WriteError
 from dualprune.files import make_folders
 
-__all__ = ["write_tree"]
-
 
 def write_tree(images: Images, folder: Path, how: Literal["link", "copy"]) -> None:
     """Write a new folder with one sub-folder per class; it appears complete or not at all."""

@@ -11,8 +11,6 @@ from numpy.typing import ArrayLike
 from dualprune.errors import InputError
 from dualprune.signatures import Array
 
-__all__ = ["as_batch", "check_epoch", "check_samples", "exact", "read_state"]
-
 
 def as_batch(ids: ArrayLike, losses: ArrayLike, samples: int) -> tuple[Array, Array]:
     """Check a batch; give int64 ids and float64 losses, NaN where a loss is not finite.

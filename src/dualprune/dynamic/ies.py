@@ -20,8 +20,6 @@ from dualprune.dynamic.plan import Plan
 from dualprune.errors import InputError
 from dualprune.signatures import Array
 
-__all__ = ["IES"]
-
 _ENOUGH = 6  # losses, for four second differences
 
 

@@ -29,8 +29,6 @@ from dualprune.errors import InputError
 from dualprune.select.keys import smallest
 from dualprune.signatures import Array, check_choice
 
-__all__ = ["Form", "InfoBatch"]
-
 Form = Literal["unbiased", "published"]
 
 _MOST = 0.9  # of the easy samples, as published: at least a tenth of them is kept

@@ -6,8 +6,6 @@ import numpy as np
 
 from dualprune.signatures import Array
 
-__all__ = ["NOTHING", "Plan"]
-
 NOTHING = np.empty(0, np.int64)
 """No ids."""
 

@@ -25,8 +25,6 @@ from dualprune.select.budget import budget
 from dualprune.select.keys import smallest
 from dualprune.signatures import Array, check_choice
 
-__all__ = ["RandomEveryEpoch", "Through"]
-
 Through = Literal["draws", "permutations"]
 
 

@@ -6,8 +6,6 @@ from dualprune.errors import InputError
 from dualprune.select.keys import uniform
 from dualprune.signatures import Array
 
-__all__ = ["check_seed", "uniforms"]
-
 
 def uniforms(seed: int, epoch: int, samples: int) -> Array:
     """Give each id a number strictly between 0 and 1, independent of those of other epochs.

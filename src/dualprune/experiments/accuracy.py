@@ -27,8 +27,6 @@ from dualprune.report.figures import (
 from dualprune.signatures import Array
 from dualprune.train import Watch
 
-__all__ = ["ACCURACY", "cost_table", "whole_data"]
-
 _COST = "images through the model"
 _POINTS = 101  # to the percent
 

@@ -19,8 +19,6 @@ from dualprune.report.figures import figure, rank_correlation_bars, save
 from dualprune.signatures import Array
 from dualprune.train import Watch
 
-__all__ = ["AGREEMENT", "mean_overlap", "overlap", "rank_correlation"]
-
 
 def overlap(one: Array, other: Array) -> float:
     """Share of the smaller coreset that the other one keeps, too.

@@ -15,8 +15,6 @@ from dualprune.experiments.setting import settings
 from dualprune.experiments.work import images_of, is_recorded, one_thread
 from dualprune.train import train
 
-__all__ = ["Cost", "estimate"]
-
 _IMAGES = 1024
 
 

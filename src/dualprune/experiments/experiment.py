@@ -12,12 +12,11 @@ from dualprune.dynamic import DYNAMIC
 from dualprune.errors import InputError
 from dualprune.experiments import Scale
 from dualprune.experiments.grid import Grid, Row
-from dualprune.experiments.kinds import DRAWINGS, KINDS
+from dualprune.experiments.kinds import KINDS
+from dualprune.experiments.picture import DRAWINGS
 from dualprune.experiments.setting import SHIFTS, Setting, settings
 from dualprune.train.models import MODELS
 from dualprune.train.recipe import Recipe
-
-__all__ = ["SCALES", "Experiment", "experiments", "find_experiment", "read"]
 
 SCALES = get_args(Scale)
 _RECIPE = [each.name for each in fields(Recipe)]

@@ -12,8 +12,6 @@ from dualprune.method import Method, find_method, needs
 from dualprune.method.named import at_share
 from dualprune.signatures import knobs, name_of
 
-__all__ = ["WHOLE", "Cell", "Grid", "Key", "Recording", "Row", "recordings"]
-
 Key = tuple[str, str, str, float, int]
 
 

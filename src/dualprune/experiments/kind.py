@@ -10,8 +10,6 @@ from dualprune.experiments.results import Line
 from dualprune.experiments.table import Entry
 from dualprune.train import Watch
 
-__all__ = ["Kind", "Rows"]
-
 Rows = dict[str, list[Entry]]
 
 

@@ -6,13 +6,11 @@ from dualprune.experiments.accuracy import ACCURACY, whole_data
 from dualprune.experiments.agreement import AGREEMENT
 from dualprune.experiments.grid import Grid
 from dualprune.experiments.kind import Kind
-from dualprune.experiments.picture import DRAWINGS, PICTURE
+from dualprune.experiments.picture import PICTURE
 from dualprune.experiments.removed import REMOVED
 from dualprune.experiments.results import Line
 from dualprune.experiments.table import Table, header, seeds_of
 from dualprune.experiments.theory import THEORY
-
-__all__ = ["DRAWINGS", "KINDS", "tabulate"]
 
 KINDS: dict[str, Kind] = {
     "accuracy": ACCURACY,

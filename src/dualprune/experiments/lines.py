@@ -7,8 +7,6 @@ import numpy as np
 from dualprune.experiments.results import Line
 from dualprune.signatures import Array
 
-__all__ = ["by_share", "seed_means"]
-
 
 def by_share(lines: Sequence[Line], value: str | Callable[[Line], float]) -> dict[str, Array]:
     """Give a value of every row, by share and seed; NaN where there is no line yet."""

@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["DRAWINGS", "PICTURE"]
-
 _COLUMNS = 10
 Draw = Callable[[Sequence[Cell], Path, Path], list[Path]]
 

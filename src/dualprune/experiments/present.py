@@ -10,8 +10,6 @@ from dualprune.experiments.results import Line
 from dualprune.experiments.table import as_latex, as_markdown
 from dualprune.files import make_folders, write
 
-__all__ = ["present"]
-
 
 def present(grid: Grid, lines: Sequence[Line], folder: Path, home: Path) -> list[Path]:
     """Write `table.md` and `table.tex` if there is a table; gives the PNG files of the figures."""

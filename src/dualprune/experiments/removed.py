@@ -18,8 +18,6 @@ from dualprune.report.figures import figure, removed_curves, save
 from dualprune.signatures import Array
 from dualprune.train import Watch
 
-__all__ = ["REMOVED", "removed_from"]
-
 _KINDS_OF = "DUAL"
 
 

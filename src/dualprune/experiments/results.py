@@ -13,11 +13,9 @@ from dualprune.errors import DamagedError, InputError
 from dualprune.experiments.grid import Key
 from dualprune.files import make_folders
 
-__all__ = ["NUMBERS", "Line", "append", "made_with", "read"]
-
 NUMBERS = 2
 """Version of everything that decides numbers. Raise it when a change of the code moves what a cell
-measures: `tests/test_numbers.py` fails until you do. A refactoring that moves none leaves it."""
+measures: `tests/test_behaviours.py` fails until you do. A refactoring that moves none leaves it."""
 
 
 @dataclass(frozen=True)

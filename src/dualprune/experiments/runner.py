@@ -17,8 +17,6 @@ from dualprune.experiments.work import end_with_parent, make_recording, one_thre
 from dualprune.files import make_folders
 from dualprune.train import Watch, silent
 
-__all__ = ["InThisProcess", "lines_of", "missing", "processes_of_one_thread", "run", "workplace"]
-
 
 def _start() -> None:
     one_thread()

@@ -15,8 +15,6 @@ from dualprune.train import Setup
 from dualprune.train.recipe import Recipe, recipes
 from dualprune.train.setup import model_identity
 
-__all__ = ["SHIFTS", "Setting", "Shifted", "settings"]
-
 SHIFTS = ("labels", "images", "tail")
 
 _SUBSET_SEED = 0x73756273  # nobody's own, so that no random coreset is the same draw

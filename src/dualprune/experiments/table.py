@@ -9,8 +9,6 @@ from statistics import mean, stdev
 from dualprune.experiments.grid import WHOLE, Grid
 from dualprune.experiments.results import Line
 
-__all__ = ["Entry", "Table", "as_latex", "as_markdown", "by_row", "header", "seeds_of"]
-
 
 @dataclass(frozen=True)
 class Entry:

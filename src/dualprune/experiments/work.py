@@ -27,18 +27,6 @@ from dualprune.select import budget
 from dualprune.signatures import Array, name_of
 from dualprune.train import APART, Dynamic, Watch, record, seconds_recorded, silent, train
 
-__all__ = [
-    "chosen",
-    "end_with_parent",
-    "images_of",
-    "is_recorded",
-    "make_recording",
-    "one_thread",
-    "run_of",
-    "train_on",
-    "train_on_all",
-]
-
 _TRAINED = 100_000  # from the seed of a recording to that of what is trained on its choice
 _QUANTILES = 101
 

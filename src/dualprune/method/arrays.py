@@ -16,8 +16,6 @@ from dualprune.score import SCORES
 from dualprune.score.observed import mean_observed
 from dualprune.signatures import Array, check_knobs, inputs, name_of
 
-__all__ = ["Arrays", "sources"]
-
 Score = Callable[..., Array]
 Wanted = tuple[Score, Mapping[str, Any]]
 

@@ -19,8 +19,6 @@ from dualprune.score import SCORES, confidence
 from dualprune.select import Notes, budget
 from dualprune.signatures import Array, check_knobs, inputs, name_of
 
-__all__ = ["choose", "choose_from", "needs", "scores_for", "select_ids", "signals_for"]
-
 Function = Callable[..., Array]
 Path = str | os.PathLike[str]
 

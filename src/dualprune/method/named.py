@@ -11,8 +11,6 @@ from dualprune.score import SCORES
 from dualprune.select import SELECTORS
 from dualprune.signatures import Array, check_knobs, inputs, knobs, name_of
 
-__all__ = ["Method", "at_share", "find_method", "named_methods"]
-
 Function = Callable[..., Array]
 
 

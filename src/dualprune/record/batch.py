@@ -13,8 +13,6 @@ from torch import Tensor
 from dualprune.errors import InputError
 from dualprune.signatures import Array
 
-__all__ = ["as_batch", "as_row", "check_ids", "check_labels"]
-
 _INTEGERS = (
     *(torch.int8, torch.int16, torch.int32, torch.int64),
     *(torch.uint8, torch.uint16, torch.uint32, torch.uint64),

@@ -7,8 +7,6 @@ from torch.utils.data import IterableDataset
 
 from dualprune.errors import InputError
 
-__all__ = ["Indexed"]
-
 
 class MapStyle(Protocol):
     """What `Indexed` can wrap: a torch map-style dataset, or anything that looks like one."""

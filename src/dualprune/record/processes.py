@@ -8,8 +8,6 @@ from torch import distributed
 
 from dualprune.errors import InputError
 
-__all__ = ["processes", "start_together"]
-
 
 def processes() -> tuple[int, int]:
     """Rank of this process and number of processes."""

@@ -21,8 +21,6 @@ from dualprune.run.signals import DEFAULT, all_missing, column_of
 from dualprune.run.writer import begin, write_part
 from dualprune.signatures import Array
 
-__all__ = ["Recorder"]
-
 Rows = dict[str, Tensor]
 
 _ENOUGH = 2**16  # logits that wait before their signals are computed

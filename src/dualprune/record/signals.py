@@ -11,20 +11,8 @@ from torch.nn.functional import softplus
 
 from dualprune.errors import InputError
 from dualprune.run.derived import DERIVED
-from dualprune.run.signals import COLUMNS, DEFAULT, ON_REQUEST
+from dualprune.run.signals import COLUMNS
 from dualprune.run.signals import SIGNALS as TABLE
-
-__all__ = [
-    "DEFAULT",
-    "ON_REQUEST",
-    "SIGNALS",
-    "KlStep",
-    "Outputs",
-    "Signal",
-    "kl_step",
-    "make_signals",
-    "name_of",
-]
 
 _LARGEST = torch.finfo(torch.float32).max
 

@@ -17,8 +17,6 @@ from dualprune.select.keys import BETA, ties, uniform
 from dualprune.signatures import Array, knobs
 from dualprune.suspects import Judgement, judge, usual_rival
 
-__all__ = ["Facts", "WhatIf", "gather", "read_together"]
-
 _BEHIND_ALL = 1e9  # farther than any density can move a key
 
 

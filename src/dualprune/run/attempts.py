@@ -15,17 +15,6 @@ from typing import Any, Literal, SupportsIndex
 from dualprune.errors import DamagedError, InputError, MissingError
 from dualprune.files import read_json, seal, write_json
 
-__all__ = [
-    "Attempt",
-    "Description",
-    "Epoch",
-    "find_attempts",
-    "find_epochs",
-    "finished",
-    "newest_claim",
-    "refuse_holes",
-]
-
 FORMAT = 1
 
 _PART = re.compile(r"part-(\d+)-of-(\d+)-[0-9a-f]{32}\.parquet")

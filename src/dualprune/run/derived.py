@@ -7,8 +7,6 @@ import numpy as np
 from dualprune.run.exponential import exp_minus
 from dualprune.signatures import Array
 
-__all__ = ["DERIVED"]
-
 
 def target_prob(loss: Array) -> Array:
     """Probability of the label.

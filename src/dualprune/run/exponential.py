@@ -14,8 +14,6 @@ import numpy as np
 
 from dualprune.signatures import Array
 
-__all__ = ["exp_minus"]
-
 JIT_FROM = 2**20
 """Number of values from which numba saves more time than loading it costs."""
 

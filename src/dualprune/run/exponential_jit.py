@@ -6,8 +6,6 @@ from numba import njit
 from dualprune.run.exponential import LN2_HIGH, LN2_LOW, LOG2E, ROUND, SMALLEST, T
 from dualprune.signatures import Array
 
-__all__ = ["fill"]
-
 
 @njit(nogil=True, cache=True)
 def fill(x: Array, result: Array) -> None:

@@ -11,14 +11,6 @@ from dualprune.files import make_folder, read_table, write
 from dualprune.run.part import bit_sum
 from dualprune.signatures import Array
 
-__all__ = [
-    "check_features",
-    "epochs_with_features",
-    "features_path",
-    "read_features",
-    "write_features",
-]
-
 
 def write_features(root: Path, epoch: int, features: Array) -> None:
     """Write float32 features of shape (samples, width), one row per id."""

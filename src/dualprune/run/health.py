@@ -22,8 +22,6 @@ from dualprune.run.reader import open_parts
 from dualprune.run.signals import all_missing
 from dualprune.signatures import Array
 
-__all__ = ["EpochHealth", "Health", "examine"]
-
 
 @dataclass(frozen=True)
 class EpochHealth:

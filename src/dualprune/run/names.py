@@ -11,8 +11,6 @@ from dualprune.errors import DamagedError
 from dualprune.files import read_table, write_table
 from dualprune.signatures import Array
 
-__all__ = ["read_names", "write_names"]
-
 
 def write_names(root: Path, names: tuple[str, ...], source: Array) -> None:
     """Write one row per sample; `names` is empty where samples have none."""

@@ -22,8 +22,6 @@ from dualprune.errors import DamagedError
 from dualprune.run.signals import all_missing, column_of
 from dualprune.signatures import Array
 
-__all__ = ["CHUNK", "Part", "bit_sum", "encode"]
-
 CHUNK = 2**17
 
 _MAGIC = b"PAR1"

@@ -20,8 +20,6 @@ from dualprune.run.part import CHUNK, Part
 from dualprune.run.signals import all_missing, column_of
 from dualprune.signatures import Array
 
-__all__ = ["Block", "Run"]
-
 Block = tuple[range, dict[str, Array]]
 Result = TypeVar("Result")
 Results = tuple[dict[str, Array], list[tuple[range, Result]]]

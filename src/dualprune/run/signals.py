@@ -9,8 +9,6 @@ import numpy as np
 
 from dualprune.signatures import Array
 
-__all__ = ["COLUMNS", "DEFAULT", "ON_REQUEST", "SIGNALS", "Column", "all_missing", "column_of"]
-
 
 @dataclass(frozen=True)
 class Column:

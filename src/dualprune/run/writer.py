@@ -18,8 +18,6 @@ from dualprune.run.attempts import (
 from dualprune.run.part import encode
 from dualprune.signatures import Array
 
-__all__ = ["begin", "write_part"]
-
 _VERSION = version("dualprune")
 
 

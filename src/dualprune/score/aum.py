@@ -13,9 +13,6 @@ import numpy as np
 from dualprune.score.observed import mean_observed
 from dualprune.signatures import Array, check_choice
 
-__all__ = ["aum", "aum_prob"]
-
-
 Keep = Literal["hard", "easy"]
 
 

@@ -6,8 +6,6 @@ r"""Confidence: the mean probability of the label.
 from dualprune.score.observed import check_probabilities, mean_observed
 from dualprune.signatures import Array
 
-__all__ = ["confidence"]
-
 
 def confidence(target_prob: Array) -> Array:
     """Keep easy samples; with `variability` it is an axis of the map of the dataset.

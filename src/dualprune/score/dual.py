@@ -11,8 +11,6 @@ import numpy as np
 from dualprune.score.windows import weighted_spread
 from dualprune.signatures import Array
 
-__all__ = ["dual"]
-
 
 def dual(target_prob: Array, *, window: int = 10) -> Array:
     """Keep samples that are hard and still uncertain.

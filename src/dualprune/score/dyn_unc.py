@@ -11,8 +11,6 @@ import numpy as np
 from dualprune.score.windows import weighted_spread
 from dualprune.signatures import Array
 
-__all__ = ["dyn_unc"]
-
 
 def dyn_unc(target_prob: Array, *, window: int = 10, skip_last: bool = False) -> Array:
     """Keep samples that stay uncertain.

@@ -10,9 +10,6 @@ import numpy as np
 from dualprune.score.observed import last_observed, mean_observed
 from dualprune.signatures import Array, check_choice
 
-__all__ = ["el2n"]
-
-
 Over = Literal["last", "mean", "sum"]
 
 

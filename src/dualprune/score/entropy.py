@@ -8,8 +8,6 @@ import numpy as np
 from dualprune.score.observed import last_observed
 from dualprune.signatures import Array
 
-__all__ = ["entropy"]
-
 
 def entropy(entropy: Array) -> Array:
     """Keep the samples with the most uncertain prediction in the last of these epochs.

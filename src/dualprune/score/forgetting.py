@@ -12,9 +12,6 @@ import numpy as np
 from dualprune.score.observed import check_epochs
 from dualprune.signatures import Array, check_choice
 
-__all__ = ["forgetting"]
-
-
 NeverLearned = Literal["max", "zero"]
 
 

@@ -8,8 +8,6 @@ where h are the features that the last layer reads; the 1 is for its bias.
 from dualprune.score.el2n import Over, el2n
 from dualprune.signatures import Array
 
-__all__ = ["grand"]
-
 
 def grand(grand_norm: Array, *, over: Over = "last") -> Array:
     """Keep the samples that would change the last layer most.

@@ -5,8 +5,6 @@ import numpy as np
 from dualprune.errors import InputError
 from dualprune.signatures import Array
 
-__all__ = ["check_epochs", "check_probabilities", "last_observed", "mean_observed"]
-
 _ROUNDING = 1e-6  # what single precision may add to a probability of 1
 
 

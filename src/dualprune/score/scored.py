@@ -15,8 +15,6 @@ from dualprune.errors import DamagedError, MissingError
 from dualprune.files import make_folders, seal, write
 from dualprune.signatures import Array
 
-__all__ = ["Scored"]
-
 
 @dataclass(frozen=True)
 class Scored:

@@ -16,8 +16,6 @@ from dualprune.errors import InputError
 from dualprune.run.features import check_features
 from dualprune.signatures import Array, check_choice
 
-__all__ = ["centroids", "ssp"]
-
 Prototypes = Literal["kmeans", "class"]
 
 _BLOCK = 4096  # samples at a time

@@ -16,8 +16,6 @@ from dualprune.score.observed import check_epochs
 from dualprune.score.windows import weighted_spread
 from dualprune.signatures import Array
 
-__all__ = ["tdds"]
-
 
 def tdds(kl_step: Array, *, window: int = 10, decay: float = 0.9) -> Array:
     """Keep the samples whose prediction still changes unevenly in the last windows.

@@ -8,8 +8,6 @@ import numpy as np
 from dualprune.score.observed import check_probabilities, mean_observed
 from dualprune.signatures import Array
 
-__all__ = ["variability"]
-
 
 def variability(target_prob: Array) -> Array:
     """Keep the samples whose probability varies most; denominator T, as in Dataset Cartography.

@@ -23,8 +23,6 @@ from numpy.lib.stride_tricks import sliding_window_view
 from dualprune.score.observed import check_epochs, check_probabilities
 from dualprune.signatures import Array
 
-__all__ = ["weighted_spread"]
-
 JIT_FROM = 2**20
 """Inputs with fewer values are done before numba has loaded."""
 

@@ -8,8 +8,6 @@ from numba import njit
 
 from dualprune.signatures import Array
 
-__all__ = ["roll"]
-
 _WIDTH = 128  # samples whose state stays in the first-level cache
 
 

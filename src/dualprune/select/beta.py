@@ -29,15 +29,6 @@ from dualprune.select.keys import (
 from dualprune.select.notes import Notes
 from dualprune.signatures import Array
 
-__all__ = [
-    "anchor_confidence",
-    "beta",
-    "draw_keys",
-    "log_density",
-    "log_weights",
-    "parameters",
-]
-
 
 def beta(
     scores: Array | None,

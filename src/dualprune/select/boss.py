@@ -24,8 +24,6 @@ from dualprune.select.quotas import classes, proportional
 from dualprune.select.stratified import hardest, remaining
 from dualprune.signatures import Array
 
-__all__ = ["boss"]
-
 
 def boss(
     scores: Array,

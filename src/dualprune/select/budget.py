@@ -4,8 +4,6 @@ from decimal import ROUND_HALF_UP, Decimal, InvalidOperation, localcontext
 
 from dualprune.errors import InputError
 
-__all__ = ["budget"]
-
 
 def budget(samples: int, *, keep: str | None = None, prune: str | None = None) -> int:
     """Number of samples to keep, from a share (``0.3``, ``30%``) or a count (``5000``).

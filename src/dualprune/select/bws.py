@@ -23,8 +23,6 @@ from dualprune.select.notes import Notes
 from dualprune.select.quotas import proportional
 from dualprune.signatures import Array
 
-__all__ = ["bws"]
-
 _BLOCK = 4096  # samples at a time
 
 

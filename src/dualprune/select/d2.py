@@ -23,8 +23,6 @@ from dualprune.select.quotas import classes, even
 from dualprune.select.stratified import hardest, remaining
 from dualprune.signatures import Array, check_choice
 
-__all__ = ["check_graph", "d2", "forward", "greedy"]
-
 Graph = tuple[Array, Array, Array]
 
 

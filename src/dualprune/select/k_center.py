@@ -17,8 +17,6 @@ from dualprune.select.notes import Notes
 from dualprune.select.quotas import classes, even, proportional
 from dualprune.signatures import Array, check_choice
 
-__all__ = ["k_center"]
-
 
 def k_center(
     features: Array,

@@ -14,22 +14,6 @@ from dualprune.select.notes import Notes
 from dualprune.select.quotas import even, numbered, proportional
 from dualprune.signatures import Array, check_choice
 
-__all__ = [
-    "BETA",
-    "RANDOM",
-    "STRATA",
-    "TIES",
-    "Balance",
-    "Unscored",
-    "check_budget",
-    "choose",
-    "scored",
-    "smallest",
-    "smallest_of_each",
-    "ties",
-    "uniform",
-]
-
 BETA, RANDOM, STRATA, TIES = range(4)
 """Streams of random numbers, which are independent of each other."""
 

@@ -16,8 +16,6 @@ from dualprune.select.notes import Notes
 from dualprune.select.quotas import classes
 from dualprune.signatures import Array, check_choice
 
-__all__ = ["moderate"]
-
 Centre = Literal["median", "mean"]
 
 

@@ -19,8 +19,6 @@ import numpy as np
 from dualprune.errors import InputError
 from dualprune.signatures import Array
 
-__all__ = ["graph", "nearest"]
-
 CELLS = 2**22  # distances in memory at a time
 CACHED = 2**17  # differences at a time, few enough to stay in the cache
 SPARE = 16  # candidates that faiss gives beyond the neighbours

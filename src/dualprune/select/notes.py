@@ -4,8 +4,6 @@ from dataclasses import dataclass, field
 
 from dualprune.signatures import Array
 
-__all__ = ["Notes"]
-
 
 @dataclass
 class Notes:

@@ -4,8 +4,6 @@ import numpy as np
 
 from dualprune.signatures import Array
 
-__all__ = ["classes", "even", "numbered", "proportional"]
-
 
 def even(sizes: Array, k: int) -> Array:
     """Divide k evenly; groups that are too small give all they have, larger ones share the rest.

@@ -9,8 +9,6 @@ from dualprune.select.keys import RANDOM, Balance, choose, uniform
 from dualprune.select.notes import Notes
 from dualprune.signatures import Array
 
-__all__ = ["random"]
-
 
 def random(
     labels: Array,

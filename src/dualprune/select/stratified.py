@@ -25,8 +25,6 @@ from dualprune.select.notes import Notes
 from dualprune.select.quotas import even
 from dualprune.signatures import Array
 
-__all__ = ["hardest", "remaining", "stratified"]
-
 
 def stratified(
     scores: Array,

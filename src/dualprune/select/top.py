@@ -12,8 +12,6 @@ from dualprune.select.keys import Balance, Unscored, choose, ties
 from dualprune.select.notes import Notes
 from dualprune.signatures import Array
 
-__all__ = ["top"]
-
 
 def top(
     scores: Array,

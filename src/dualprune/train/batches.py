@@ -20,8 +20,6 @@ from dualprune.data import Images, decode
 from dualprune.data.images import IN_MEMORY
 from dualprune.signatures import Array
 
-__all__ = ["Batches"]
-
 _PROBE = 1000  # files whose mean and deviation stand for all
 
 

@@ -13,8 +13,6 @@ from dualprune.errors import DamagedError, InputError
 from dualprune.files import make_folders, read_json, write, write_json
 from dualprune.signatures import Array
 
-__all__ = ["restore", "store"]
-
 _LONG = 100  # characters
 
 

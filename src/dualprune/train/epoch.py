@@ -19,8 +19,6 @@ from dualprune.train.evaluate import last_features
 from dualprune.train.order import batches_of_epoch, stream
 from dualprune.train.recipe import Recipe
 
-__all__ = ["Dynamic", "Plan", "Trained", "train_epoch"]
-
 
 class Dynamic(Protocol):
     """A dynamic pruning method; its ids are positions in the `ids` of the training's `Plan`."""

@@ -11,8 +11,6 @@ from dualprune.record.processes import processes
 from dualprune.signatures import Array
 from dualprune.train.batches import Batches
 
-__all__ = ["accuracy", "features_of", "last_features", "record_clean"]
-
 _BATCH = 512
 
 

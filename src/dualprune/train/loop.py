@@ -24,8 +24,6 @@ from dualprune.train.order import stream
 from dualprune.train.place import is_first
 from dualprune.train.recipe import Recipe
 
-__all__ = ["Fit", "Progress", "Tell", "Watch", "fit", "silent"]
-
 
 @dataclass(frozen=True)
 class Progress:

@@ -6,8 +6,6 @@ from torch import Generator, Tensor
 
 from dualprune.record.processes import processes
 
-__all__ = ["batches_of_epoch", "steps_per_epoch", "stream"]
-
 
 def stream(seed: int, epoch: int, purpose: int) -> Generator:
     """Give a generator that depends on these numbers alone, so that resuming needs no state."""

@@ -9,8 +9,6 @@ from torch import distributed
 
 from dualprune.record.processes import processes
 
-__all__ = ["device", "is_first", "together"]
-
 
 def device() -> torch.device:
     """Give the GPU of this process, else the CPU."""

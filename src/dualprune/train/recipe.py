@@ -6,8 +6,6 @@ from typing import Any
 from dualprune.errors import InputError
 from dualprune.files import read_rows
 
-__all__ = ["Recipe", "find_recipe", "recipes"]
-
 
 @dataclass(frozen=True)
 class Recipe:

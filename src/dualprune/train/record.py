@@ -19,8 +19,6 @@ from dualprune.train.loop import Tell, fit, silent
 from dualprune.train.place import is_first
 from dualprune.train.setup import Setup
 
-__all__ = ["APART", "record", "seconds_recorded"]
-
 APART = 1000
 """Step between the seeds of recordings that are averaged."""
 

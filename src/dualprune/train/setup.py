@@ -19,8 +19,6 @@ from dualprune.train.models import build
 from dualprune.train.place import device
 from dualprune.train.recipe import Recipe, find_recipe
 
-__all__ = ["Setup", "hold_out", "model_identity"]
-
 _HELD_OUT = 0.1
 _HELD_OUT_SEED = 0x68656C64  # nobody's own, so that no random coreset is the same draw
 

@@ -21,8 +21,6 @@ from dualprune.train.order import steps_per_epoch
 from dualprune.train.place import is_first
 from dualprune.train.setup import Setup
 
-__all__ = ["Result", "train"]
-
 
 @dataclass(frozen=True)
 class Result:

@@ -16,8 +16,6 @@ from dualprune.signatures import Array
 from dualprune.train import Setup, Watch, silent
 from dualprune.train.setup import hold_out
 
-__all__ = ["Check", "against_random", "read_check"]
-
 _SEEDS = 3
 _ROWS = ("coreset", "random")
 

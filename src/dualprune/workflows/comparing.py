@@ -25,8 +25,6 @@ from dualprune.train.place import device
 from dualprune.train.recipe import find_recipe
 from dualprune.workflows.needs import check_epochs, features_for
 
-__all__ = ["Comparison", "compare", "grid_of", "run_and_present"]
-
 
 @dataclass(frozen=True)
 class Comparison:

@@ -20,8 +20,6 @@ from dualprune.train import Watch, recipes
 from dualprune.workflows.comparing import Comparison, grid_of, run_and_present
 from dualprune.workflows.pruning import describe
 
-__all__ = ["demo"]
-
 _PRUNED = (0.5, 0.7, 0.9)
 _METHODS = ("dual+beta", "random")
 _WRONG = 0.1

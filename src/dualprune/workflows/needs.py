@@ -6,8 +6,6 @@ from dualprune.errors import InputError
 from dualprune.method import Method, needs
 from dualprune.signatures import check_knobs
 
-__all__ = ["check_epochs", "features_for"]
-
 
 def features_for(methods: Iterable[Method], epochs: int) -> list[int]:
     """After which of so many epochs these methods need features.

@@ -21,8 +21,6 @@ from dualprune.train import APART, Setup, Watch, record, silent
 from dualprune.workflows.checking import against_random
 from dualprune.workflows.needs import check_epochs, features_for
 
-__all__ = ["describe", "prune"]
-
 
 def prune(
     data: str | Path | Images,

@@ -24,15 +24,6 @@ from dualprune.signatures import Array
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = [
-    "delta_zeta",
-    "draw_theory",
-    "gamma_v",
-    "mean_point_distance",
-    "synthetic_moon",
-    "weight_evolution",
-]
-
 _BROWN, _RED = "#8c564b", "#d1495b"
 _MOON_TIMES = (10, 100, 1_000, 30_000)
 

@@ -32,25 +32,6 @@ from numpy.lib.stride_tricks import sliding_window_view
 from dualprune.errors import InputError
 from dualprune.signatures import Array
 
-__all__ = [
-    "POINTS",
-    "WINDOW",
-    "Flips",
-    "Moon",
-    "Path",
-    "assumption_holds",
-    "eta_limit",
-    "first_flip",
-    "flips",
-    "learn",
-    "log_gamma_v",
-    "mean_points",
-    "moon_path",
-    "sigmoid",
-    "sigmoid_rise",
-    "window_scores",
-]
-
 POINTS: Array = np.array([[0.1, 0.1], [10.0, 5.0]])
 WINDOW = 10
 

@@ -15,8 +15,6 @@ from dualprune.signatures import Array
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["rank_correlation_bars", "time_bars"]
-
 _THICK = 0.6
 
 

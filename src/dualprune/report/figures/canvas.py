@@ -13,23 +13,6 @@ if TYPE_CHECKING:
     from matplotlib.colors import Colormap
     from matplotlib.figure import Figure
 
-__all__ = [
-    "BLUE",
-    "COLORS",
-    "GREY",
-    "ORANGE",
-    "REFERENCE",
-    "diverging",
-    "figure",
-    "legend_beside",
-    "percent",
-    "plain",
-    "ramp",
-    "render",
-    "save",
-    "tidy",
-]
-
 # Okabe and Ito, 2008: distinct with every kind of colour vision. Their yellow is too pale here.
 COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 BLUE, ORANGE = COLORS[:2]

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.lines import Line2D
 
-__all__ = ["accuracy_by_images", "accuracy_by_time", "accuracy_curves", "removed_curves"]
-
 _MARKERS = "osD^vPX"  # not as many as colours, so that a repeated colour has another marker
 
 

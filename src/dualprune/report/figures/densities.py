@@ -20,8 +20,6 @@ from dualprune.signatures import Array
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["beta_densities"]
-
 _POINTS = 500
 
 

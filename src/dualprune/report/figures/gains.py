@@ -12,8 +12,6 @@ from dualprune.signatures import Array
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["gain_map"]
-
 _FULL_COLOR = 0.03  # three points are a large gain; a loss of thirty must not hide it
 
 

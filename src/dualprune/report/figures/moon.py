@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.collections import PathCollection
 
-__all__ = ["align", "draw_moons", "mark", "moon", "paint"]
-
 _POINTS = 20_000  # more cannot be told apart
 _RED = "#d1495b"
 

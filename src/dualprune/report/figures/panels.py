@@ -15,8 +15,6 @@ from dualprune.signatures import Array
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["coresets", "moon_evolution", "selection", "wrong_labels"]
-
 
 def moon_evolution(
     axes: "Sequence[Axes]",

@@ -7,8 +7,6 @@ import numpy as np
 
 from dualprune.signatures import Array
 
-__all__ = ["mean_and_deviation", "with_gaps"]
-
 
 def mean_and_deviation(values: Array) -> tuple[Array, Array]:
     """Mean and standard deviation over the last axis without NaN; NaN where too few are left.

@@ -12,8 +12,6 @@ from dualprune.signatures import Array
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["use_curves"]
-
 
 def use_curves(axes: "Axes", uses: Mapping[str, Array]) -> "Axes":
     """Draw how often each sample was used, the most used at the left; 1 is the mean.

@@ -20,8 +20,6 @@ from dualprune.report.facts import Facts
 from dualprune.report.page.compared import Compared
 from dualprune.signatures import Array
 
-__all__ = ["accuracies", "moon", "scores"]
-
 _BINS = 60
 KEPT, PRUNED = "#c8374e", "#9aa3b2"
 

@@ -7,8 +7,6 @@ from typing import Any, Protocol
 
 from dualprune.report.page.pack import safe_text
 
-__all__ = ["Compared", "Result", "summarise"]
-
 _PALETTE = (
     "#c8374e", "#3f7fbf", "#2f9e77", "#b8860b", "#7d5bbe", "#d9713c",
     "#5b8c2a", "#b0529b", "#3aa6a6", "#8a6d5b", "#6b7bd6", "#a39b2f",

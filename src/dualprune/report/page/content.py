@@ -11,8 +11,6 @@ from dualprune.report.page.pictures import Sheet
 from dualprune.report.page.shown import Shown
 from dualprune.run.names import read_names
 
-__all__ = ["content"]
-
 _SNIPPET = 300
 
 

@@ -10,8 +10,6 @@ from markupsafe import Markup
 from dualprune.run import Run
 from dualprune.signatures import Array
 
-__all__ = ["numbers", "safe_json", "safe_text", "trajectories"]
-
 MISSING = 255  # code among probabilities in bytes, where 254 stands for 1
 _MOST_EPOCHS = 60
 _LONGEST = 120

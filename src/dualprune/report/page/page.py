@@ -23,8 +23,6 @@ from dualprune.report.page.shown import choose_shown
 from dualprune.report.page.summary import class_names, per_class, repeat, rows
 from dualprune.run import Run
 
-__all__ = ["write_report"]
-
 _SCRIPTS = ("data.js", "moon.js", "samples.js", "page.js")
 
 

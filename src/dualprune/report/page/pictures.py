@@ -11,8 +11,6 @@ from dualprune.data import Images, decode
 from dualprune.data.decode import pillow
 from dualprune.signatures import Array
 
-__all__ = ["Sheet", "draw_sheet"]
-
 _LARGEST = 64  # pixels a side
 _COLUMNS = 50
 

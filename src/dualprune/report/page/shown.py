@@ -7,8 +7,6 @@ import numpy as np
 from dualprune.report.facts import Facts
 from dualprune.signatures import Array
 
-__all__ = ["POINTS", "Shown", "choose_shown"]
-
 POINTS = 50_000
 PICTURES = 2_000
 _LISTED = 240

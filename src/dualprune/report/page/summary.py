@@ -16,8 +16,6 @@ from dualprune.score import SCORES
 from dualprune.select import SELECTORS
 from dualprune.signatures import Array, inputs, knobs
 
-__all__ = ["ClassShare", "class_names", "per_class", "repeat", "rows"]
-
 
 @dataclass(frozen=True)
 class ClassShare:

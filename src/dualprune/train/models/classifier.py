@@ -2,8 +2,6 @@
 
 from torch import Tensor, nn
 
-__all__ = ["Classifier", "convolution"]
-
 
 class Classifier(nn.Module):
     """Features of shape (batch, width) from a body, logits from a linear head.

@@ -4,8 +4,6 @@ from torch import nn
 
 from dualprune.train.models.classifier import Classifier, convolution
 
-__all__ = ["cnn", "cnn_small"]
-
 
 def cnn(classes: int, channels: int, size: int) -> Classifier:  # noqa: ARG001 - all models have the same parameters
     """Widths 32, 64, 128."""

@@ -10,8 +10,6 @@ from torch.nn.functional import relu
 
 from dualprune.train.models.classifier import Classifier, convolution
 
-__all__ = ["resnet8", "resnet18", "resnet34", "resnet50"]
-
 _SMALL = 64
 
 

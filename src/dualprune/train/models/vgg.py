@@ -8,8 +8,6 @@ from torch import nn
 
 from dualprune.train.models.classifier import Classifier, convolution
 
-__all__ = ["vgg16"]
-
 _STAGES = ((64, 2), (128, 2), (256, 3), (512, 3), (512, 3))
 
 
