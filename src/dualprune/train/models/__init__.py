@@ -1,23 +1,23 @@
 """Models by name: each a body that gives features, and a linear head."""
 
 from collections.abc import Callable
+from functools import partial
 
 from dualprune.errors import InputError
 from dualprune.train.models.classifier import Classifier
-from dualprune.train.models.cnn import cnn, cnn_small
-from dualprune.train.models.resnet import resnet8, resnet18, resnet34, resnet50
-from dualprune.train.models.vgg import vgg16
+from dualprune.train.models.plain import plain
+from dualprune.train.models.resnet import basic, bottleneck, resnet
 
-__all__ = ["MODELS", "Classifier", "build"]
+__all__ = ["MODELS", "build"]
 
 MODELS: dict[str, Callable[[int, int, int], Classifier]] = {
-    "cnn": cnn,
-    "cnn-small": cnn_small,
-    "resnet8": resnet8,
-    "resnet18": resnet18,
-    "resnet34": resnet34,
-    "resnet50": resnet50,
-    "vgg16": vgg16,
+    "cnn": partial(plain, [(32, 1), (64, 1), (128, 1)]),
+    "cnn-small": partial(plain, [(16, 1), (32, 1), (64, 1)]),
+    "resnet8": partial(resnet, basic, (1, 1, 1), 16),
+    "resnet18": partial(resnet, basic, (2, 2, 2, 2), 64),
+    "resnet34": partial(resnet, basic, (3, 4, 6, 3), 64),
+    "resnet50": partial(resnet, bottleneck, (3, 4, 6, 3), 64),
+    "vgg16": partial(plain, [(64, 2), (128, 2), (256, 3), (512, 3), (512, 3)]),
 }
 
 _SMALLEST = {"cnn": 8, "cnn-small": 8, "vgg16": 32}  # pixels a side, so that all halvings leave one

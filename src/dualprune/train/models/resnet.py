@@ -25,14 +25,16 @@ class _Block(nn.Module):
         return relu(self.residual(images) + self.shortcut(images))
 
 
-def _basic(narrow: int, width: int, stride: int) -> tuple[nn.Module, int]:
+def basic(narrow: int, width: int, stride: int) -> tuple[nn.Module, int]:
+    """A block of two convolutions, and its number of channels."""
     residual = nn.Sequential(
         convolution(narrow, width, stride=stride), nn.ReLU(inplace=True), convolution(width, width)
     )
     return _Block(residual, _shortcut(narrow, width, stride)), width
 
 
-def _bottleneck(narrow: int, width: int, stride: int) -> tuple[nn.Module, int]:
+def bottleneck(narrow: int, width: int, stride: int) -> tuple[nn.Module, int]:
+    """A block of three convolutions, the middle one narrow, and its number of channels."""
     wide = 4 * width
     residual = nn.Sequential(
         convolution(narrow, width, kernel=1),
@@ -57,13 +59,18 @@ def _stem(channels: int, width: int, size: int) -> nn.Module:
     return nn.Sequential(first, nn.ReLU(inplace=True), nn.MaxPool2d(3, 2, 1))
 
 
-def _resnet(
+def resnet(
     block: Callable[[int, int, int], tuple[nn.Module, int]],
     depths: Sequence[int],
     width: int,
-    shape: tuple[int, int, int],
+    classes: int,
+    channels: int,
+    size: int,
 ) -> Classifier:
-    classes, channels, size = shape
+    """A network with this many blocks in each stage; the first stage has this width.
+
+    Each later stage halves the size and doubles the width. `block` is `basic` or `bottleneck`.
+    """
     layers, narrow = [_stem(channels, width, size)], width
     for stage, depth in enumerate(depths):
         for number in range(depth):
@@ -71,23 +78,3 @@ def _resnet(
             layer, narrow = block(narrow, width * 2**stage, stride)
             layers.append(layer)
     return Classifier(nn.Sequential(*layers), narrow, classes)
-
-
-def resnet8(classes: int, channels: int, size: int) -> Classifier:
-    """Three blocks of widths 16, 32, 64, for CPUs."""
-    return _resnet(_basic, (1, 1, 1), 16, (classes, channels, size))
-
-
-def resnet18(classes: int, channels: int, size: int) -> Classifier:
-    """Two basic blocks per stage."""
-    return _resnet(_basic, (2, 2, 2, 2), 64, (classes, channels, size))
-
-
-def resnet34(classes: int, channels: int, size: int) -> Classifier:
-    """Basic blocks 3, 4, 6, 3."""
-    return _resnet(_basic, (3, 4, 6, 3), 64, (classes, channels, size))
-
-
-def resnet50(classes: int, channels: int, size: int) -> Classifier:
-    """Bottlenecks 3, 4, 6, 3."""
-    return _resnet(_bottleneck, (3, 4, 6, 3), 64, (classes, channels, size))
