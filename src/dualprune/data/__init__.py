@@ -73,7 +73,8 @@ def load(
     (1438, 359, (1438, 8, 8, 1))
     """
     if isinstance(data, str) and data in NAMED:
-        return NAMED[data](root or _default_root(), download)
+        default = Path(os.environ.get("DUALPRUNE_DATA") or "~/.cache/dualprune")
+        return NAMED[data](root or default.expanduser(), download)
     path = Path(data).expanduser()
     if path.is_dir():
         if out is not None:
@@ -85,7 +86,3 @@ def load(
         f"there is no data {str(data)!r}: it is neither a folder, nor an .npz file, nor one of the "
         f"named sets {', '.join(NAMED)}"
     )
-
-
-def _default_root() -> Path:
-    return Path(os.environ.get("DUALPRUNE_DATA") or "~/.cache/dualprune").expanduser()

@@ -46,19 +46,14 @@ def corrupt(images: Images, share: float, seed: int) -> tuple[Images, Array]:
             "in_memory(np.stack([decode(file, size=64) for file in images.files]), images.labels, "
             "images.class_names)"
         )
-    kind = _kinds(len(images), share, seed)
+    chosen = draw_share(f"which images are damaged, seed {seed}", len(images), share)
+    kind = np.full(len(images), -1, np.int8)
+    kind[chosen] = np.arange(len(chosen)) % len(CORRUPTIONS)
     pixels = images.pixels.copy()
     for i in np.flatnonzero(kind >= 0).tolist():
         draws = partial(draw, f"how images are damaged, seed {seed}", stream=i)
         pixels[i] = _DAMAGE[CORRUPTIONS[kind[i]]](pixels[i], draws)
     return replace(images, pixels=pixels), kind
-
-
-def _kinds(samples: int, share: float, seed: int) -> Array:
-    chosen = draw_share(f"which images are damaged, seed {seed}", samples, share)
-    kind = np.full(samples, -1, np.int8)
-    kind[chosen] = np.arange(len(chosen)) % len(CORRUPTIONS)
-    return kind
 
 
 def _motion_blur(image: Array, draws: Draws) -> Array:

@@ -13,22 +13,21 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 FORMATS = ["JPEG", "PNG", "BMP", "GIF", "WEBP", "TIFF"]  # others run programs, as EPS does
-_MODES = {1: "L", 3: "RGB"}
 
 
-def decode(file: Path, size: int, channels: int = 3) -> Array:
-    """Give the middle square of an image, uint8 of shape (size, size, channels).
+def decode(file: Path, size: int) -> Array:
+    """Give the middle square of an image, uint8 of shape (size, size, 3).
 
     The shorter side becomes `size` and the longer one is cropped on both ends. Grey images become
-    colour ones and the other way round, as `channels` (1 or 3) asks; transparency is dropped.
+    colour ones; transparency is dropped.
     """
-    image = _eight_bits(open_image(file, size)).convert(_MODES[channels])
+    image = _eight_bits(open_image(file, size)).convert("RGB")
     side = min(image.size)
     left, top = (image.width - side) / 2, (image.height - side) / 2
     square = image.resize(
         (size, size), pillow().Resampling.BILINEAR, box=(left, top, left + side, top + side)
     )
-    return np.array(square).reshape(size, size, channels)
+    return np.array(square)
 
 
 def decode_sound(file: Path, size: int) -> Array | None:

@@ -7,20 +7,14 @@ import numpy as np
 from dualprune.data.images import Images, in_memory
 from dualprune.data.split import validation_split
 from dualprune.errors import MissingError
-from dualprune.signatures import Array
 
 
 def digits(root: Path, fetch: bool) -> tuple[Images, Images]:  # noqa: ARG001 - the same for all named sets
     """Grey images of 8 x 8; a fixed fifth of each class is the test set."""
-    values, labels = _bundled()
-    pixels = np.rint(values * (255 / 16)).astype(np.uint8)[..., None]
-    return validation_split(in_memory(pixels, labels, tuple("0123456789")), 0.2, seed=0)
-
-
-def _bundled() -> tuple[Array, Array]:
     try:
         from sklearn import datasets  # type: ignore[import-untyped] # noqa: PLC0415 - optional
     except ImportError as error:
         raise MissingError("digits need scikit-learn: pip install 'dualprune[torch]'") from error
     bundled = datasets.load_digits()
-    return bundled.images, bundled.target
+    pixels = np.rint(bundled.images * (255 / 16)).astype(np.uint8)[..., None]
+    return validation_split(in_memory(pixels, bundled.target, tuple("0123456789")), 0.2, seed=0)

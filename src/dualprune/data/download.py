@@ -22,7 +22,7 @@ class Pinned:
 
     size: int
     md5: str
-    sha256: str | None = None
+    sha256: str
 
 
 def download(url: str, path: Path, pinned: Pinned) -> None:
@@ -44,7 +44,7 @@ def check(data: bytes, pinned: Pinned, origin: str | Path) -> None:
     md5 = hashlib.md5(data, usedforsecurity=False).hexdigest()
     sha256 = hashlib.sha256(data).hexdigest()
     for name, expected, actual in (("MD5", pinned.md5, md5), ("SHA-256", pinned.sha256, sha256)):
-        if expected not in (actual, None):
+        if actual != expected:
             raise DamagedError(f"{origin} is damaged: expected {name} {expected}, got {actual}")
 
 

@@ -48,27 +48,24 @@ PINNED = {
 def fashion_mnist(root: Path, fetch: bool) -> tuple[Images, Images]:
     """70,000 grey pictures of clothes, 28 x 28, in 10 classes."""
     home = root / "fashion-mnist"
-    folder = _folder(home)
-    if folder is None and fetch:
+    complete = [*filter(_is_complete, (home, DEBIAN))]
+    if fetch and not complete:
         for name, pinned in PINNED.items():
             download(f"{_ADDRESS}{name}.gz", home / f"{name}.gz", pinned)
-        folder = home
-    if folder is None:
+        complete = [home]
+    if not complete:
         how = "Ask for it with --download, or install Debian's dataset-fashion-mnist."
         raise absent("fashion-mnist", [home, DEBIAN], how)
-    return _read(folder, "train"), _read(folder, "t10k")
+    return _read(complete[0], "train"), _read(complete[0], "t10k")
 
 
-def _folder(home: Path) -> Path | None:
-    for folder in (home, DEBIAN):
-        if all(_file(folder, name) for name in PINNED):
-            return folder
-    return None
+def _is_complete(folder: Path) -> bool:
+    return all(_file(folder, name).is_file() for name in PINNED)
 
 
-def _file(folder: Path, name: str) -> Path | None:
-    both = (folder / name, folder / f"{name}.gz")
-    return next((file for file in both if file.is_file()), None)
+def _file(folder: Path, name: str) -> Path:
+    plain = folder / name
+    return plain if plain.is_file() else folder / f"{name}.gz"
 
 
 def _read(folder: Path, part: str) -> Images:
@@ -80,7 +77,7 @@ def _read(folder: Path, part: str) -> Images:
 
 
 def _read_idx(folder: Path, name: str, header: tuple[int, ...]) -> Array:
-    file = _file(folder, name) or folder / name
+    file = _file(folder, name)
     start = np.array(header, ">u4").tobytes()
     size = len(start) + int(np.prod(header[1:]))
     data = file.read_bytes()

@@ -6,12 +6,13 @@ from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
 
 from dualprune.data.decode import decode_sound
-from dualprune.data.images import IN_MEMORY, Images
+from dualprune.data.images import IN_MEMORY, Images, in_files
 from dualprune.errors import InputError
 
 SUFFIXES = frozenset({".jpg", ".jpeg", ".png", ".bmp", ".gif", ".webp", ".tif", ".tiff"})
@@ -19,7 +20,7 @@ _JUDGED_ON = ("test", "val")  # beside `train`; the first that is there
 _NAMED_AT_MOST = 20
 
 
-def read_sets(path: Path, size: int = 1) -> tuple[Images, Images | None]:
+def read_sets(path: Path, size: int) -> tuple[Images, Images | None]:
     """Give a folder as training images, or its `train` and its `test` (else `val`) sub-folder."""
     if not _classes(path / "train"):
         return read_folder(path, size=size), None
@@ -44,7 +45,7 @@ def refuse_among_images(path: Path, out: Path) -> None:
             )
 
 
-def read_folder(path: Path, class_names: tuple[str, ...] = (), *, size: int = 1) -> Images:
+def read_folder(path: Path, class_names: tuple[str, ...] = (), *, size: int) -> Images:
     """Give the images that can be read; those that cannot are left out and named in a warning.
 
     The classes are the names of the sub-folders, sorted, unless given. Files are in the order of
@@ -55,8 +56,7 @@ def read_folder(path: Path, class_names: tuple[str, ...] = (), *, size: int = 1)
     images = list_folder(path, class_names)
     fits = len(images) * size * size * 3 <= IN_MEMORY
     with ThreadPoolExecutor() as pool:
-        decoded = pool.map(partial(decode_sound, size=size if fits else 1), images.files)
-        squares = [square if fits or square is None else square[:0] for square in decoded]
+        squares = [*pool.map(partial(decode_sound, size=size if fits else 1), images.files)]
     good = np.array([square is not None for square in squares], bool)
     if not good.all():
         _warn(f"left out unreadable images of {path}", np.array(images.names)[~good])
@@ -74,21 +74,15 @@ def read_folder(path: Path, class_names: tuple[str, ...] = (), *, size: int = 1)
 
 def list_folder(path: Path, class_names: tuple[str, ...] = ()) -> Images:
     """Give all image files of a folder by their names, without opening any."""
-    found = _classes(path)
-    if not found:
+    folders = _classes(path)
+    if not folders:
         raise InputError(f"{path} must hold one sub-folder of images per class; it holds none")
-    if class_names and (unknown := sorted(set(found) - set(class_names))):
+    if class_names and (unknown := sorted(set(folders) - set(class_names))):
         raise InputError(f"{path} has classes that the training images do not: {unknown}")
-    class_names = class_names or found
+    class_names = class_names or folders
     names = [_image_names(path, name) for name in class_names]
-    flat = tuple(name for of_class in names for name in of_class)
-    return Images(
-        labels=np.repeat(np.arange(len(names)), [len(of_class) for of_class in names]),
-        class_names=class_names,
-        source=np.arange(len(flat)),
-        files=tuple(path / name for name in flat),
-        names=flat,
-    )
+    labels = np.repeat(np.arange(len(names)), [*map(len, names)])
+    return in_files(path, [*chain.from_iterable(names)], labels, class_names)
 
 
 def _classes(path: Path) -> tuple[str, ...]:
@@ -116,5 +110,5 @@ def _fail(error: OSError) -> None:
 def _warn(what: str, names: Iterable[str]) -> None:
     listed = [repr(str(name)) for name in names]
     more = f" and {len(listed) - _NAMED_AT_MOST} more" if len(listed) > _NAMED_AT_MOST else ""
-    told = ", ".join(listed[:_NAMED_AT_MOST]) + more
-    warnings.warn(f"{what} ({len(listed)}): {told}", stacklevel=3)
+    first = ", ".join(listed[:_NAMED_AT_MOST])
+    warnings.warn(f"{what} ({len(listed)}): {first}{more}", stacklevel=3)

@@ -6,7 +6,7 @@ import numpy as np
 
 from dualprune.data.download import absent
 from dualprune.data.folder import list_folder
-from dualprune.data.images import Images
+from dualprune.data.images import Images, in_files
 from dualprune.errors import DamagedError
 
 COUNTS = {"imagenet": (1_281_167, 50_000), "tiny-imagenet": (100_000, 10_000)}
@@ -41,13 +41,9 @@ def _read(annotations: Path, class_names: tuple[str, ...]) -> Images:
     for row, file in zip(rows, files, strict=True):
         if row[-1] not in positions or file.name != row[0] or not file.is_file():
             raise DamagedError(f"{annotations} is damaged: {row} is not an image and its class")
-    return Images(
-        labels=np.array([positions[row[1]] for row in rows], np.int64),
-        class_names=class_names,
-        source=np.arange(len(rows)),
-        files=tuple(files),
-        names=tuple(f"images/{file.name}" for file in files),
-    )
+    labels = np.array([positions[row[1]] for row in rows], np.int64)
+    names = [f"images/{row[0]}" for row in rows]
+    return in_files(annotations.parent, names, labels, class_names)
 
 
 def _check(name: str, home: Path, train: Images, test: Images) -> tuple[Images, Images]:

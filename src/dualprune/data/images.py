@@ -2,7 +2,8 @@
 
 import hashlib
 import json
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -55,9 +56,9 @@ class Images:
         array([1])
         """
         chosen = np.arange(len(self))[ids]
-        return Images(
+        return replace(
+            self,
             labels=self.labels[chosen],
-            class_names=self.class_names,
             source=self.source[chosen],
             pixels=None if self.pixels is None else self.pixels[chosen],
             files=tuple(self.files[i] for i in chosen) if self.files else (),
@@ -76,6 +77,19 @@ class Images:
         if self.pixels is not None:
             content.update(np.ascontiguousarray(self.pixels).data)
         return content.hexdigest()
+
+
+def in_files(
+    folder: Path, names: Sequence[str], labels: Array, class_names: tuple[str, ...]
+) -> Images:
+    """Give a whole set of image files by their names relative to a folder."""
+    return Images(
+        labels=labels,
+        class_names=class_names,
+        source=np.arange(len(labels)),
+        files=tuple(folder / name for name in names),
+        names=tuple(names),
+    )
 
 
 def in_memory(pixels: Array, labels: Array, class_names: tuple[str, ...]) -> Images:
