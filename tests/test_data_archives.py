@@ -86,7 +86,9 @@ def members_of(name):
 @pytest.fixture
 def put(tmp_path, monkeypatch):
     """Put an archive where the named set is looked for, as if it were the published one."""
-    monkeypatch.setattr(cifar, "RECORDS", dict.fromkeys(cifar.RECORDS, RECORDS))
+    for layout in (cifar.CIFAR10, cifar.CIFAR100):
+        small = replace(layout, records=dict.fromkeys(layout.records, RECORDS))
+        monkeypatch.setattr(cifar, layout.name.upper(), small)
 
     def put_archive(name, members, publish=True):
         data = tar_gz(members)
@@ -285,7 +287,7 @@ def test_what_is_no_archive_is_refused(tmp_path, data):
     path = tmp_path / "a.tar.gz"
     path.write_bytes(data)
     with pytest.raises(DamagedError, match=r"a\.tar\.gz is damaged"):
-        read_members(path, pinned(data), {"x": 1})
+        read_members(path, pinned(data), "folder", {"x": 1})
 
 
 # The npm package

@@ -15,9 +15,9 @@ _OVERHEAD = 2**20  # headers, padding and members that are not read
 
 
 def read_members(
-    path: Path, pinned: Pinned, sizes: Mapping[str, int], texts: Collection[str] = ()
+    path: Path, pinned: Pinned, folder: str, sizes: Mapping[str, int], texts: Collection[str] = ()
 ) -> dict[str, bytes]:
-    """Give the content of some members of a ``.tar.gz``, by their full names.
+    """Give the content of some members of a folder in a ``.tar.gz``, by their names in it.
 
     Parameters
     ----------
@@ -33,31 +33,32 @@ def read_members(
     most = sum(sizes.values()) + len(texts) * LARGEST_TEXT + _OVERHEAD
     content = gunzip(data, most, path)
     try:
-        members = _select(content, path, sizes, texts)
+        members = _select(content, path, folder, sizes, texts)
     except tarfile.TarError as error:
         raise DamagedError(f"{path} is damaged: {error}") from error
-    if missing := sorted(set(sizes) - set(members)):
+    if missing := sorted(f"{folder}/{name}" for name in sizes if name not in members):
         raise DamagedError(f"{path} is damaged: it has no {', '.join(missing)}")
     return members
 
 
 def _select(
-    content: bytes, path: Path, sizes: Mapping[str, int], texts: Collection[str]
+    content: bytes, path: Path, folder: str, sizes: Mapping[str, int], texts: Collection[str]
 ) -> dict[str, bytes]:
     contents: dict[str, bytes] = {}
     with tarfile.open(fileobj=BytesIO(content), mode="r:") as tar:
         for member in tar:
-            if member.name not in sizes and member.name not in texts:
+            parent, _, name = member.name.rpartition("/")
+            if parent != folder or (name not in sizes and name not in texts):
                 continue
-            size = sizes.get(member.name)
+            size = sizes.get(name)
             fits = member.size <= LARGEST_TEXT if size is None else member.size == size
             file = tar.extractfile(member) if member.isreg() and fits else None
-            if file is None or member.name in contents:
+            if file is None or name in contents:
                 raise DamagedError(
                     f"{path} is damaged: its member {member.name} ({member.size:,} bytes) "
                     "is not one regular file of the expected size"
                 )
-            contents[member.name] = file.read()
+            contents[name] = file.read()
     return contents
 
 

