@@ -91,7 +91,7 @@ def _interpolate(side: int, cells: int) -> Array:
 
 
 def _reduced_resolution(image: Array, draws: Draws) -> Array:  # noqa: ARG001 - nothing is drawn
-    """Show the mean of each block: a quarter as many as pixels on each side, but 4 at least."""
+    """Replace blocks by their means: on each side a quarter as many as pixels, but 4 at least."""
     small = image.astype(np.float64)
     for axis in (0, 1):
         side = image.shape[axis]

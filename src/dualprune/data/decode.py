@@ -55,7 +55,7 @@ def pillow() -> ModuleType:
 
 
 def open_image(file: Path, size: int) -> "Image":
-    """Read an image file to its end; a large JPEG at a half or less, but twice `size` at least."""
+    """Read an image file to its end; a large JPEG scaled down, but to twice `size` at least."""
     pillow()  # that it is missing is no damage of the file
     try:
         return _load(file, size)

@@ -23,7 +23,7 @@ def draw(purpose: str, count: int, *, stream: int = 0) -> Array:
 
 
 def draw_share(purpose: str, samples: int, share: float) -> Array:
-    """Give floor(share * samples) ids at random; a larger share begins with those of a smaller.
+    """Give floor(share * samples) random ids; those of a larger share begin with a smaller's.
 
     >>> few, more = draw_share("toss, seed 0", 100, 0.29), draw_share("toss, seed 0", 100, 0.5)
     >>> len(few), bool((more[:29] == few).all())

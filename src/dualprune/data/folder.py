@@ -32,7 +32,7 @@ def read_sets(path: Path, size: int) -> tuple[Images, Images | None]:
 
 
 def refuse_among_images(path: Path, out: Path) -> None:
-    """Refuse to write where the next reading would take what was written for a class."""
+    """Refuse an `out` among the images of `path`: the next reading would take it for a class."""
     path, place = path.resolve(), out.resolve()
     sets = [path / name for name in ("train", *_JUDGED_ON)]
     for root in sets if _classes(path / "train") else [path]:

@@ -13,7 +13,7 @@ from dualprune.errors import DamagedError
 from dualprune.signatures import Array
 
 IN_MEMORY = 2**31
-"""Bytes of decoded images that are kept."""
+"""Most bytes of decoded images that are kept."""
 
 
 @dataclass(frozen=True, eq=False)

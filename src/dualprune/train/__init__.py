@@ -4,18 +4,16 @@ from dualprune.train.epoch import Dynamic
 from dualprune.train.loop import Progress, Tell, Watch, silent
 from dualprune.train.models import MODELS
 from dualprune.train.place import is_first, together
-from dualprune.train.recipe import Recipe, recipes
+from dualprune.train.recipe import recipes
 from dualprune.train.record import APART, record, seconds_recorded
 from dualprune.train.setup import Setup
-from dualprune.train.train import Result, train
+from dualprune.train.train import train
 
 __all__ = [
     "APART",
     "MODELS",
     "Dynamic",
     "Progress",
-    "Recipe",
-    "Result",
     "Setup",
     "Tell",
     "Watch",

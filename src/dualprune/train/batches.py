@@ -118,8 +118,8 @@ def augment(batch: Tensor, *, crop: float, flip: bool, draw: Generator) -> Tenso
     rows = corner[0] + torch.arange(height)
     columns = corner[1] + torch.where(mirrored, width - 1 - along, along)
     padded = pad(batch, (0, 0, margin, margin, margin, margin))
-    which = torch.arange(count)
-    return padded[which[:, None, None], rows[:, :, None], columns[:, None, :]]
+    images = torch.arange(count)[:, None, None]
+    return padded[images, rows[:, :, None], columns[:, None, :]]
 
 
 def _pixels(images: Images, size: int) -> Array | None:

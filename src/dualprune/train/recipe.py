@@ -47,7 +47,9 @@ class Recipe:
         }
 
     def batch_for(self, kept: float) -> int:
-        """Batch size when this share is kept: that of the largest share in `batch_at` not above.
+        """Batch size when this share is kept: `batch`, or that of `batch_at`.
+
+        `batch_at` has the batch size from a pruned share on; the largest share reached counts.
 
         >>> recipe = recipes()["cifar10"]
         >>> recipe.batch_for(0.5), recipe.batch_for(0.2), recipe.batch_for(0.1)

@@ -28,14 +28,13 @@ class Setup:
     """Data, recipe and model; made with `Setup.of`.
 
     `held_out`: ids set aside for evaluation, never trained on; a tenth of every class where there
-    are no test images, else none. `judged_on` says which of the two.
+    are no test images, else none.
     """
 
     images: Images
     data: Batches
     test: Batches
     test_images: Images
-    judged_on: str
     held_out: Array
     recipe: Recipe
     model: str | nn.Module
@@ -46,7 +45,6 @@ class Setup:
         test: Images | None,
         *,
         name: str = "",
-        judged_on: str = "test",
         recipe: str | Recipe = "auto",
         model: str | nn.Module = "auto",
     ) -> "Setup":
@@ -58,14 +56,14 @@ class Setup:
         data = Batches(images, size=recipe.size, device=device())
         held_out = np.empty(0, np.int64)
         if test is None:
-            held_out, judged_on = hold_out(images), "validation"
+            held_out = hold_out(images)
             test = images.take(held_out)
         judge = Batches(test, size=recipe.size, device=device(), like=data)
         if data.shape[0] != judge.shape[0]:
             raise InputError(
                 f"training images have {data.shape[0]} channels, test images {judge.shape[0]}"
             )
-        return Setup(images, data, judge, test, judged_on, held_out, recipe, model)
+        return Setup(images, data, judge, test, held_out, recipe, model)
 
     @staticmethod
     def load(
@@ -79,7 +77,7 @@ class Setup:
         """Load data by its name or path, at the size that its recipe wants."""
         chosen = find_recipe(recipe, str(data), gpu=device().type == "cuda")
         images, test = load(data, download=download, out=out, size=chosen.size)
-        return Setup.of(images, test, name=str(data), recipe=chosen, model=model)
+        return Setup.of(images, test, recipe=chosen, model=model)
 
     def fresh_model(self, seed: int) -> nn.Module:
         """Give a new model whose weights depend on the seed alone; a given module is copied."""

@@ -144,7 +144,7 @@ def _result(setup: Setup, plan: Plan, history: list[Progress]) -> Result:
         accuracy=accuracies[-1],
         best_accuracy=accuracies[best],
         best_epoch=best + 1,
-        judged_on=setup.judged_on,
+        judged_on="validation" if len(setup.held_out) else "test",
         samples=len(setup.images),
         kept=len(plan.ids),
         epochs=plan.epochs,
