@@ -174,6 +174,12 @@ def test_tied_weights_can_be_stored(tmp_path):
     assert train(setup(model=model), tmp_path, epochs=1).epochs == 1
 
 
+def test_a_module_with_batch_normalisation_can_be_trained(tmp_path):
+    """Its counter of batches is a tensor without dimensions."""
+    model = nn.Sequential(nn.BatchNorm2d(1), nn.Flatten(), nn.Linear(64, 10))
+    assert train(setup(model=model), tmp_path, epochs=1).epochs == 1
+
+
 def test_a_folder_is_never_taken_for_a_training_that_it_is_not(tmp_path):
     torch.manual_seed(0)
     one, other = (nn.Sequential(nn.Flatten(), nn.Linear(64, 10)) for _ in range(2))

@@ -112,7 +112,7 @@ def model_identity(model: str | nn.Module) -> str:
     content = sha256()
     for name, value in model.state_dict().items():
         content.update(f"{name} {tuple(value.shape)} {value.dtype}".encode())
-        content.update(value.detach().cpu().contiguous().view(torch.uint8).numpy().data)
+        content.update(value.detach().cpu().contiguous().flatten().view(torch.uint8).numpy().data)
     return f"{type(model).__name__} {content.hexdigest()}"
 
 
