@@ -1,6 +1,7 @@
 """Begin an attempt, and add one part to it."""
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
 from uuid import uuid4
@@ -86,7 +87,7 @@ def _foreign(root: Path) -> list[Path]:
 
 
 def _refuse_other(root: Path, existing: Description, wanted: Description) -> None:
-    before, now = existing.as_json(), wanted.as_json()
+    before, now = asdict(existing), asdict(wanted)
     different = [name for name in before if before[name] != now[name]]
     if different:
         changes = "; ".join(f"{name} is {before[name]!r}, not {now[name]!r}" for name in different)
