@@ -102,17 +102,17 @@ def write_part(
     counts: Mapping[str, int],
 ) -> None:
     """Write durably what one process saw in one epoch."""
-    root = attempt.folder.parent.parent
-    _refuse_if_taken_over(root, attempt, epoch)
+    _refuse_if_taken_over(attempt, epoch)
     facts = {"attempt": attempt.identity, "epoch": epoch, "writer": writer, **counts}
     data, digest = encode(columns, facts)
     folder = attempt.folder / f"{epoch:06d}"
     make_folder(folder)
     write(folder / f"part-{writer}-of-{attempt.writers}-{digest}.parquet", data)
-    _refuse_if_taken_over(root, attempt, epoch)
+    _refuse_if_taken_over(attempt, epoch)
 
 
-def _refuse_if_taken_over(root: Path, attempt: Attempt, epoch: int) -> None:
+def _refuse_if_taken_over(attempt: Attempt, epoch: int) -> None:
+    root = attempt.folder.parent.parent
     if (newer := newest_claim(root)) > attempt.number:
         raise InputError(
             f"attempt {newer} has taken over {root}; attempt {attempt.number} must not write epoch "
