@@ -128,13 +128,13 @@ def _folders(root: Path) -> list[Path]:
 
 def find_attempts(root: Path) -> list[Attempt]:
     """Attempts that began, oldest first; a folder without `start.json` was abandoned."""
-    begun = []
+    attempts = []
     for folder in _folders(root / "attempts"):
         if (folder / "start.json").exists():
-            begun.append(Attempt.load(folder))
+            attempts.append(Attempt.load(folder))
         elif _folders(folder):
             raise DamagedError(f"{folder} holds epochs but has lost its start.json")
-    return begun
+    return attempts
 
 
 def find_epochs(root: Path) -> dict[int, Epoch]:

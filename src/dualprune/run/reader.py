@@ -171,11 +171,11 @@ class Run:
         ids = range(chunk * CHUNK, min((chunk + 1) * CHUNK, self.samples))
         columns = {name: rows[:, : len(ids)] for name, rows in memory.items()}
         for row, parts in enumerate(epochs):
-            some = [part for part in parts if chunk in part.groups]
-            if not any(part.groups[chunk].rows == len(ids) for part in some):
+            present = [part for part in parts if chunk in part.groups]
+            if not any(part.groups[chunk].rows == len(ids) for part in present):
                 for name, rows in columns.items():
                     rows[row] = column_of(name).missing
-            for part in reversed(some):  # the lowest process comes last, so its value stays
+            for part in reversed(present):  # the lowest process comes last, so its value stays
                 where, values = part.read(chunk, list(columns))
                 for rows, value in zip(columns.values(), values, strict=True):
                     rows[row, where] = value

@@ -26,28 +26,28 @@ def begin(root: Path, description: Description, start_epoch: int | None, writers
     """Start recording at `start_epoch`, counted from 1; returns the number of the new attempt."""
     _prepare(root, description)
     epochs = find_epochs(root)
-    done = len(finished(epochs))
+    last = len(finished(epochs))
     if start_epoch is None:
         refuse_holes(epochs)
-        if done:
+        if last:
             raise InputError(
-                f"{root} already holds epochs 1 to {done}. Pass start_epoch={done + 1} to go on, "
+                f"{root} already holds epochs 1 to {last}. Pass start_epoch={last + 1} to go on, "
                 "a smaller one to go back to a checkpoint, start_epoch=1 to begin again, or "
                 "record into another folder."
             )
     first = 1 if start_epoch is None else start_epoch
-    if not 1 <= first <= done + 1:
+    if not 1 <= first <= last + 1:
         raise InputError(
-            f"start_epoch must be from 1 to {done + 1} ({done} epochs are complete in {root}), "
+            f"start_epoch must be from 1 to {last + 1} ({last} epochs are complete in {root}), "
             f"got {first}"
         )
-    folder = _claim(root, done)
+    folder = _claim(root, last)
     start = {"first_epoch": first, "writers": writers, "identity": uuid4().hex}
     write_json(folder / "start.json", start | {"run": description.digest, "version": _VERSION})
     return int(folder.name)
 
 
-def _claim(root: Path, done: int) -> Path:
+def _claim(root: Path, last: int) -> Path:
     """Make the next attempt's folder, unless another process writes here at the same time.
 
     It looks at the epochs after its claim, and `write_part` looks at claims after its part is
@@ -62,7 +62,7 @@ def _claim(root: Path, done: int) -> Path:
         make_folder(folder, exist_ok=False)
     except FileExistsError as error:
         raise busy from error
-    if len(finished(find_epochs(root))) != done:
+    if len(finished(find_epochs(root))) != last:
         folder.rmdir()
         raise busy
     return folder
