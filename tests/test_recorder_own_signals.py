@@ -9,7 +9,7 @@ import torch
 from dualprune import Recorder, Run
 from dualprune.errors import InputError
 from dualprune.record import signals
-from dualprune.record.signals import SIGNALS, Outputs
+from dualprune.record.signals import DEFERRED, Outputs
 from dualprune.run.health import examine
 from tests.batches import DEFAULT, NAN, batch, new, record
 
@@ -242,7 +242,7 @@ def test_nothing_is_lost_when_signals_of_several_batches_fail(tmp_path, monkeypa
     if name == "kl_step":
         monkeypatch.setattr(signals, "kl_step", failing(signals.kl_step, at=(1, 3)))
     else:
-        monkeypatch.setitem(SIGNALS, name, failing(SIGNALS[name], at=(1, 3)))
+        monkeypatch.setitem(DEFERRED, name, failing(DEFERRED[name], at=(1, 3)))
     run, failures = record_stubbornly(tmp_path / "run", epochs_of(3), chosen)
     assert failures == 2
     assert [epoch.duplicates for epoch in examine(tmp_path / "run").epochs] == [0, 0, 0]

@@ -8,7 +8,8 @@ from dualprune.run import part as parts
 from dualprune.run import reader
 from dualprune.run.derived import DERIVED
 from dualprune.run.part import encode
-from dualprune.run.signals import COLUMNS, DEFAULT, ON_REQUEST, SIGNALS, all_missing, column_of
+from dualprune.run.signals import COLUMNS, DEFAULT, SIGNALS, all_missing, column_of
+from dualprune.signatures import inputs
 from tests.run_by_hand import trajectories, write_run
 
 
@@ -70,8 +71,8 @@ def test_missing_is_nan_and_minus_one_among_integers():
 
 
 def test_derived_signals_are_made_of_columns_in_the_table():
-    for _, stored in DERIVED.values():
-        assert set(stored) <= COLUMNS.keys()
+    for fn in DERIVED.values():
+        assert inputs(fn).keys() <= COLUMNS.keys()
     assert not DERIVED.keys() & COLUMNS.keys()
 
 
@@ -80,7 +81,7 @@ def test_the_table_and_the_functions_that_compute_it_have_the_same_names():
     from dualprune.record.signals import make_signals  # noqa: PLC0415 - needs torch
 
     deferred, immediate = make_signals(list(SIGNALS), samples=2, classes=2, writers=1)
-    assert {*deferred, *immediate} == {*DEFAULT, *ON_REQUEST} == SIGNALS.keys()
+    assert {*deferred, *immediate} == SIGNALS.keys()
     assert DEFAULT == ("loss", "margin", "rival", "entropy", "error_norm")
 
 

@@ -13,6 +13,7 @@ from hypothesis.extra.numpy import arrays
 
 from dualprune.errors import InputError
 from dualprune.run.derived import DERIVED
+from dualprune.run.signals import DEFAULT
 from dualprune.score import SCORES, dual, dyn_unc, forgetting, tdds, windows
 from dualprune.signatures import inputs, knobs
 from tests.by_hand import ORACLES, dual_by_hand, dyn_unc_by_hand
@@ -223,17 +224,17 @@ def test_what_is_no_choice_of_a_knob_is_refused(fn, signals):
 @every_score
 def test_all_inputs_are_signals_that_a_run_can_give(fn):
     pytest.importorskip("torch")
-    from dualprune.record.signals import SIGNALS  # noqa: PLC0415 - needs torch
+    from dualprune.record.signals import DEFERRED  # noqa: PLC0415 - needs torch
 
-    assert set(inputs(fn)) <= {*SIGNALS, *DERIVED, "kl_step"}
+    assert set(inputs(fn)) <= {*DEFERRED, *DERIVED}
     assert all(inputs(fn).values()), "a score without its signal makes no sense"
 
 
 def test_the_tests_know_every_signal_that_a_run_can_give(signals):
     pytest.importorskip("torch")
-    from dualprune.record.signals import SIGNALS  # noqa: PLC0415 - needs torch
+    from dualprune.record.signals import DEFERRED  # noqa: PLC0415 - needs torch
 
-    assert signals.keys() == {*SIGNALS, *DERIVED, "kl_step"}
+    assert signals.keys() == {*DEFERRED, *DERIVED}
 
 
 # Formulas.
@@ -324,15 +325,15 @@ def test_recorded_steps_are_those_of_the_published_example():
 
 def test_two_predictions_have_the_published_signals():
     torch = pytest.importorskip("torch")
-    from dualprune.record.signals import SIGNALS, Outputs  # noqa: PLC0415 - needs torch
+    from dualprune.record.signals import DEFERRED, Outputs  # noqa: PLC0415 - needs torch
 
     logits, labels = torch.tensor([[2.0, 1.0, 0.0], [0.0, 1.0, 3.0]]), torch.tensor([0, 0])
     outputs = Outputs(logits, labels)
-    rows = {name: fn(outputs).numpy() for name, fn in SIGNALS.items()}
+    rows = {name: DEFERRED[name](outputs).numpy() for name in DEFAULT}
     derived = {
-        name: fn(*map(rows.get, needs))
-        for name, (fn, needs) in DERIVED.items()
-        if set(needs) <= rows.keys()
+        name: fn(*map(rows.get, inputs(fn)))
+        for name, fn in DERIVED.items()
+        if inputs(fn).keys() <= rows.keys()
     }
     tolerance = {"atol": 5e-7, "rtol": 0}
     np.testing.assert_allclose(rows["margin"], [1.0, -3.0], **tolerance)

@@ -13,13 +13,7 @@ if TYPE_CHECKING:
 
     from dualprune import dynamic, score, select
     from dualprune.coreset import Coreset
-    from dualprune.errors import (
-        DamagedError,
-        DualpruneError,
-        InputError,
-        MissingError,
-        WriteError,
-    )
+    from dualprune.errors import DamagedError, DualpruneError, InputError, MissingError, WriteError
     from dualprune.method import Method, choose
     from dualprune.record import Indexed, Recorder
     from dualprune.run import Run

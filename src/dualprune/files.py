@@ -18,8 +18,6 @@ import pyarrow.parquet as pq
 
 from dualprune.errors import DamagedError, WriteError
 
-_LARGEST_JSON = 16 * 2**20
-
 
 def write(path: Path, data: bytes | memoryview) -> None:
     """Put `data` at `path` so that a crash at any instant leaves the old state or the new one.
@@ -107,7 +105,7 @@ def write_json(path: Path, content: Mapping[str, Any]) -> None:
 def read_json(path: Path) -> dict[str, Any]:
     """Read what `write_json` wrote; anything else is an error that names the file."""
     try:
-        content = json.loads(path.read_bytes()[:_LARGEST_JSON])
+        content = json.loads(path.read_bytes())
     except (ValueError, RecursionError) as error:
         raise DamagedError(f"{path} is damaged: it is not JSON ({error})") from error
     if not isinstance(content, dict) or content.pop("seal", None) != seal(content):
@@ -115,11 +113,13 @@ def read_json(path: Path) -> dict[str, Any]:
     return content
 
 
-def write_table(path: Path, table: pa.Table) -> bytes:
-    """Write a small Parquet file whose pages carry checksums; gives its bytes."""
+def write_table(
+    path: Path, table: pa.Table, compression: str = "zstd", **options: Any
+) -> memoryview:
+    """Write a Parquet file whose pages carry checksums; gives its bytes."""
     sink = pa.BufferOutputStream()
-    pq.write_table(table, sink, compression="zstd", write_page_checksum=True)
-    content: bytes = sink.getvalue().to_pybytes()
+    pq.write_table(table, sink, compression=compression, write_page_checksum=True, **options)
+    content = memoryview(sink.getvalue())
     write(path, content)
     return content
 

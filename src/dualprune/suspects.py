@@ -75,7 +75,7 @@ class Judgement:
     @property
     def order(self) -> Array:
         """Ids with the worst label first; NaN, never seen, sorts last."""
-        return np.lexsort((np.arange(len(self.quality)), self.quality))
+        return np.argsort(self.quality, kind="stable")
 
 
 def audit(run: Run | str | os.PathLike[str], *, epochs: int | None = None) -> Audit:
@@ -129,8 +129,8 @@ def _two_normals(values: Array) -> tuple[Array, Array, Array]:
     mean, spread = np.quantile(values, [0.1, 0.7]), np.full(2, values.std())
     weight, least = np.array([0.3, 0.7]), 1e-3 * values.std()
     for _ in range(_ROUNDS):
-        each = weight / spread * np.exp(-(((values[:, None] - mean) / spread) ** 2) / 2)
-        share = each / np.maximum(each.sum(1, keepdims=True), np.finfo(float).tiny)
+        density = weight / spread * np.exp(-(((values[:, None] - mean) / spread) ** 2) / 2)
+        share = density / np.maximum(density.sum(1, keepdims=True), np.finfo(float).tiny)
         count = np.maximum(share.sum(0), 1e-9)
         weight, mean = count / len(values), (share * values[:, None]).sum(0) / count
         spread = np.sqrt((share * (values[:, None] - mean) ** 2).sum(0) / count) + least

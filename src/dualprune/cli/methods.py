@@ -77,7 +77,7 @@ def need(name: str, required: bool) -> str:
     >>> need("target_prob", True), need("labels", False)
     ('target_prob (from loss)', 'labels (optional)')
     """
-    source = f" (from {', '.join(DERIVED[name][1])})" if name in DERIVED else ""
+    source = f" (from {', '.join(inputs(DERIVED[name]))})" if name in DERIVED else ""
     return name + source + ("" if required else " (optional)")
 
 

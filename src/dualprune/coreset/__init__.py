@@ -1,6 +1,6 @@
 """Coreset: the ids to keep, and a card that says where they come from."""
 
 from dualprune.coreset.card import Card, Training
-from dualprune.coreset.coreset import Coreset, Subset, digest
+from dualprune.coreset.coreset import Coreset, digest
 
-__all__ = ["Card", "Coreset", "Subset", "Training", "digest"]
+__all__ = ["Card", "Coreset", "Training", "digest"]

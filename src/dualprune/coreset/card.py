@@ -1,7 +1,7 @@
 """Card: how a coreset was chosen, so that anybody can choose it again."""
 
 import platform
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from importlib.metadata import version
 from typing import Any
 
@@ -69,13 +69,10 @@ class Card:
     cpu: dict[str, Any] = field(default_factory=dict)
     training: Training | None = None
 
-    def as_json(self) -> dict[str, Any]:
-        return asdict(self)
-
     @staticmethod
     def from_json(content: dict[str, Any]) -> "Card":
-        """Give the card that `as_json` was of; that of another version is refused."""
-        if content.keys() != {each.name for each in fields(Card)}:
+        """Give the card with these fields; one of another version is refused."""
+        if content.keys() != {field.name for field in fields(Card)}:
             raise InputError(
                 "this coreset was written by another version of dualprune; choose it again from "
                 "its run"

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -62,7 +62,7 @@ class Coreset:
         make_folders(folder)
         data = write_table(folder / "coreset.parquet", self.to_arrow())
         checksum = {"file_sha256": sha256(data).hexdigest()}
-        write_json(folder / "card.json", self.card.as_json() | checksum)
+        write_json(folder / "card.json", asdict(self.card) | checksum)
         return folder
 
     @staticmethod

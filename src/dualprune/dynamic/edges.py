@@ -85,7 +85,10 @@ def exact(share: float) -> Fraction:
 
 
 def read_state(state: Mapping[str, Any], now: Mapping[str, Array]) -> dict[str, Array]:
-    """Give copies of the arrays of a state, which must have the names and shapes of those now."""
+    """Give copies of the arrays of a state, in the order of those now.
+
+    They must have the names and shapes of those now.
+    """
     shapes = {name: np.shape(array) for name, array in state.items()}
     expected = {name: array.shape for name, array in now.items()}
     if shapes != expected:

@@ -101,7 +101,4 @@ class IES:
 
     def restore(self, state: Mapping[str, Array]) -> None:
         """Resume from a `state`."""
-        arrays = read_state(state, self.state())
-        self._losses, self._changes, self._seen = (
-            arrays[name] for name in ("losses", "changes", "seen")
-        )
+        self._losses, self._changes, self._seen = read_state(state, self.state()).values()

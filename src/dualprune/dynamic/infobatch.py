@@ -23,8 +23,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dualprune.dynamic.edges import as_batch, check_epoch, check_samples, exact, read_state
-from dualprune.dynamic.plan import NOTHING, Plan
-from dualprune.dynamic.uniforms import check_seed, uniforms
+from dualprune.dynamic.plan import NOTHING, Plan, check_seed, uniforms
 from dualprune.errors import InputError
 from dualprune.select.keys import smallest
 from dualprune.signatures import Array, check_choice
@@ -94,7 +93,12 @@ class InfoBatch:
         check_samples(samples)
         check_seed(seed)
         check_choice("form", form, Form)
-        _check(epochs, prune, until)
+        if epochs < 1:
+            raise InputError(f"epochs must be at least 1, got {epochs}")
+        if not 0 <= prune <= _MOST:
+            raise InputError(f"prune must be from 0 to {_MOST} of the easy samples, got {prune}")
+        if not 0 <= until <= 1:
+            raise InputError(f"until must be a share of the epochs, from 0 to 1; got {until}")
         self._keep, self._seed, self._form = 1 - exact(prune), seed, form
         self._last = int(exact(until) * epochs)  # epoch with skipped samples
         self._losses = np.full(samples, np.nan)
@@ -139,12 +143,3 @@ class InfoBatch:
             return kept, float(1 / self._keep)
         kept = max(1, kept)
         return kept, easy / kept
-
-
-def _check(epochs: int, prune: float, until: float) -> None:
-    if epochs < 1:
-        raise InputError(f"epochs must be at least 1, got {epochs}")
-    if not 0 <= prune <= _MOST:
-        raise InputError(f"prune must be from 0 to {_MOST} of the easy samples, got {prune}")
-    if not 0 <= until <= 1:
-        raise InputError(f"until must be a share of the epochs, from 0 to 1; got {until}")

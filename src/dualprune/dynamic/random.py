@@ -19,8 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dualprune.dynamic.edges import check_epoch, check_samples, read_state
-from dualprune.dynamic.plan import NOTHING, Plan
-from dualprune.dynamic.uniforms import check_seed, uniforms
+from dualprune.dynamic.plan import NOTHING, Plan, check_seed, uniforms
 from dualprune.select.budget import budget
 from dualprune.select.keys import smallest
 from dualprune.signatures import Array, check_choice

@@ -145,7 +145,7 @@ def sources(names: Iterable[str]) -> set[str]:
     recorded: set[str] = set()
     for name in names:
         if name in DERIVED:
-            recorded |= {"labels" if n == "label" else n for n in DERIVED[name][1]}
+            recorded |= {"labels" if n == "label" else n for n in inputs(DERIVED[name])}
         elif name in SCORES and name not in inputs(SCORES[name]):
             required = [n for n, needed in inputs(SCORES[name]).items() if needed]
             recorded |= sources(required)

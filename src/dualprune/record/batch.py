@@ -19,12 +19,7 @@ _INTEGERS = (
 )
 
 
-def as_batch(
-    logits: Tensor,
-    labels: Any,
-    ids: Any,
-    classes: int,
-) -> tuple[Tensor, Tensor, Tensor]:
+def as_batch(logits: Tensor, labels: Any, ids: Any, classes: int) -> tuple[Tensor, Tensor, Tensor]:
     """Give float32 logits (batch, classes), int64 labels and ids (batch,), or say what is wrong."""
     logits = _two_dimensional(logits, classes)
     ids = _integers("ids", ids)
@@ -74,7 +69,10 @@ def _hard(labels: Any, classes: int) -> Any:
 
 def _integers(name: str, values: Any) -> Tensor:
     if not isinstance(values, Tensor):
-        values = _array(name, values)
+        try:
+            values = np.asarray(values)
+        except ValueError as error:
+            raise InputError(f"{name} must be one flat row of integers: {error}") from error
         if values.dtype.kind in "iu" or values.size == 0:
             values = torch.from_numpy(values.astype(np.int64))
     if values.dtype not in _INTEGERS:
@@ -83,13 +81,6 @@ def _integers(name: str, values: Any) -> Tensor:
             + ("pass one hard label per sample" if name == "labels" else "pass positions")
         )
     return values.to(torch.int64)  # type: ignore[no-any-return] # Any came in
-
-
-def _array(name: str, values: Any) -> Array:
-    try:
-        return np.asarray(values)
-    except ValueError as error:
-        raise InputError(f"{name} must be one flat row of integers: {error}") from error
 
 
 def check_ids(ids: Array, samples: int, epoch: int) -> None:

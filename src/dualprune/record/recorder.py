@@ -4,7 +4,6 @@ import os
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -101,7 +100,11 @@ class Recorder:
         your own may read them too. Keeps no autograd graph and does not wait for the device. If it
         raises, nothing of the batch was taken, and the same call can be tried again.
         """
-        self._refuse_if_done("update")
+        self._refuse_if_closed("update")
+        if self._pending is not None:
+            raise InputError(
+                f"epoch {self.epoch} could not be written; call end_epoch() again before update()"
+            )
         logits, labels, ids = as_batch(logits, labels, ids, self._description.classes)
         self._check_values(logits, labels, ids)
         batch = {"logits": logits.clone(), "label": labels.clone(), "id": ids.clone()}
@@ -142,7 +145,7 @@ class Recorder:
 
         If it raises because writing failed, call it again: nothing is lost in between.
         """
-        self._refuse_if_done("end_epoch", pending=False)
+        self._refuse_if_closed("end_epoch")
         if self._pending is None:
             self._pending = self._collect()
         columns, counts = self._pending
@@ -163,29 +166,16 @@ class Recorder:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is not None:
             self._waiting, self._batches = [], []
         self.close()
 
-    @property
-    def _signals(self) -> tuple[str, ...]:
-        return self._description.signals
-
-    def _refuse_if_done(self, call: str, *, pending: bool = True) -> None:
+    def _refuse_if_closed(self, call: str) -> None:
         if os.getpid() != self._process:
             raise InputError(f"{call}() in another process than the one that made the Recorder")
         if self._closed:
             raise InputError(f"{call}() after close(): make a new Recorder with start_epoch")
-        if pending and self._pending is not None:
-            raise InputError(
-                f"epoch {self.epoch} could not be written; call end_epoch() again before {call}()"
-            )
 
     def _check_values(self, logits: Tensor, labels: Tensor, ids: Tensor) -> None:
         if ids.device.type != "cpu":
@@ -195,7 +185,7 @@ class Recorder:
             return
         check_labels(labels.numpy(), ids.numpy(), self._description.classes, self.epoch)
         if self._strict and not logits.isfinite().all():
-            self._refuse_non_finite(ids[~logits.isfinite().all(1)].numpy())
+            self._report_non_finite(ids[~logits.isfinite().all(1)].numpy())
 
     def _collect(self) -> tuple[dict[str, Array], dict[str, int]]:
         """Rows of this epoch sorted by id, the first of each id; checks what `update` could not."""
@@ -203,7 +193,7 @@ class Recorder:
             self._compute(self._waiting)
         if not self._batches and self._attempt.writers == 1:
             raise InputError(f"end_epoch() without any update() in epoch {self.epoch}")
-        columns = _joined(self._batches, self._signals)
+        columns = _joined(self._batches, self._description.signals)
         check_ids(columns["id"], self._description.samples, self.epoch)
         check_labels(columns["label"], columns["id"], self._description.classes, self.epoch)
         rows = len(columns["id"])
@@ -213,8 +203,8 @@ class Recorder:
         wrong = ~columns.pop("finite")
         missing = columns["id"][wrong]
         if len(missing):
-            self._warn_non_finite(missing)
-        for name in self._signals:
+            self._report_non_finite(missing)
+        for name in self._description.signals:
             columns[name][wrong] = column_of(name).missing
         self._batches = []
         return columns, {"duplicates": rows - len(first), "non_finite": len(missing)}
@@ -230,21 +220,14 @@ class Recorder:
                 "same order? If not, record into another folder."
             )
 
-    def _warn_non_finite(self, ids: Array) -> None:
-        if self._strict:
-            self._refuse_non_finite(ids)
-        warnings.warn(
+    def _report_non_finite(self, ids: Array) -> None:
+        fact = (
             f"epoch {self.epoch}: {len(ids)} samples had logits that are not finite, the first is "
-            f"id {ids[0]}; they are stored as missing",
-            RuntimeWarning,
-            stacklevel=4,
+            f"id {ids[0]}; "
         )
-
-    def _refuse_non_finite(self, ids: Array) -> None:
-        raise InputError(
-            f"epoch {self.epoch}: {len(ids)} samples have logits that are not finite, the first is "
-            f"id {ids[0]}; without strict=True they are stored as missing"
-        )
+        if self._strict:
+            raise InputError(f"{fact}without strict=True they are stored as missing")
+        warnings.warn(f"{fact}they are stored as missing", RuntimeWarning, stacklevel=4)
 
 
 def _joined(batches: list[Rows], signals: tuple[str, ...]) -> dict[str, Array]:

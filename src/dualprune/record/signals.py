@@ -12,7 +12,6 @@ from torch.nn.functional import softplus
 from dualprune.errors import InputError
 from dualprune.run.derived import DERIVED
 from dualprune.run.signals import COLUMNS
-from dualprune.run.signals import SIGNALS as TABLE
 
 _LARGEST = torch.finfo(torch.float32).max
 
@@ -185,7 +184,17 @@ def feature_norm(outputs: Outputs) -> Tensor:
 
 
 Signal = Callable[[Outputs], Tensor]
-SIGNALS: dict[str, Signal] = {f.__name__: f for f in (loss, margin, rival, entropy, error_norm)}
+
+DEFERRED: dict[str, Signal | type[KlStep]] = {
+    **{fn.__name__: fn for fn in (loss, margin, rival, entropy, error_norm)},
+    "kl_step": KlStep,
+}
+"""Signals of logits and labels, computed for several batches together, in this order.
+
+A class keeps state, so each Recorder makes its own; it comes after all that may fail.
+"""
+IMMEDIATE: dict[str, Signal] = {"feature_norm": feature_norm}
+"""Signals that read features, which are too large to keep until there are several batches."""
 
 _TAKEN = (*COLUMNS, *DERIVED, "labels", "features", "logits", "finite")
 
@@ -200,29 +209,27 @@ def make_signals(
 ) -> tuple[dict[str, Signal], dict[str, Signal]]:
     """Functions of the deferred signals and of the immediate ones, by name.
 
-    A signal of logits and labels is deferred, to be computed for several batches together; `KlStep`
-    with its state comes last. A signal that may read features is immediate, since they are large.
+    A signal of the user's own is immediate, since it may read features.
     """
     made: dict[str, Signal] = {}
     for signal in signals:
         if (name := name_of(signal)) in made:
             raise InputError(f"the signal {name!r} is listed twice; list each signal once")
-        if not isinstance(signal, str):
+        if isinstance(signal, str):
+            known = _find(name)
+            made[name] = known(samples, classes, writers) if isinstance(known, type) else known
+        else:
             _check_own(signal)
             made[name] = signal
-        elif name == "kl_step":
-            made[name] = KlStep(samples, classes, writers)
-        else:
-            made[name] = _find(name)
-    deferred = {name: made.pop(name) for name in (*SIGNALS, "kl_step") if name in made}
+    deferred = {name: made.pop(name) for name in DEFERRED if name in made}
     return deferred, made
 
 
-def _find(name: str) -> Signal:
-    known = {**SIGNALS, "feature_norm": feature_norm}
+def _find(name: str) -> Signal | type[KlStep]:
+    known = {**DEFERRED, **IMMEDIATE}
     if name not in known:
         raise InputError(
-            f"there is no signal {name!r}; known are {', '.join(TABLE)}; or pass a function of "
+            f"there is no signal {name!r}; known are {', '.join(known)}; or pass a function of "
             "your own that makes a tensor (batch,) of Outputs"
         )
     return known[name]

@@ -1,5 +1,5 @@
 """Run: what a recording left on disk; the only reader and writer of that format."""
 
-from dualprune.run.reader import Block, Run
+from dualprune.run.reader import Run
 
-__all__ = ["Block", "Run"]
+__all__ = ["Run"]

@@ -50,7 +50,7 @@ class Description:
             raise InputError(f"{len(self.class_names)} class names for {self.classes} classes")
 
     def save(self, root: Path) -> None:
-        write_json(root / "run.json", {"format": FORMAT, **self.as_json()})
+        write_json(root / "run.json", {"format": FORMAT, **asdict(self)})
 
     @staticmethod
     def load(root: Path) -> "Description":
@@ -63,23 +63,13 @@ class Description:
                 f"{path} has format {version}, this dualprune reads {FORMAT}; "
                 "pip install -U dualprune"
             )
-        names = content.pop("class_names")
-        return Description(
-            signals=tuple(content.pop("signals")),
-            class_names=names if names is None else tuple(names),
-            **content,
-        )
-
-    def as_json(self) -> dict[str, Any]:
-        names = self.class_names
-        return asdict(self) | {
-            "signals": list(self.signals),
-            "class_names": names if names is None else list(names),
-        }
+        if content["class_names"] is not None:
+            content["class_names"] = tuple(content["class_names"])
+        return Description(**content | {"signals": tuple(content["signals"])})
 
     @property
     def digest(self) -> str:
-        return seal(self.as_json())
+        return seal(asdict(self))
 
 
 @dataclass(frozen=True)
@@ -138,13 +128,13 @@ def _folders(root: Path) -> list[Path]:
 
 def find_attempts(root: Path) -> list[Attempt]:
     """Attempts that began, oldest first; a folder without `start.json` was abandoned."""
-    begun = []
+    attempts = []
     for folder in _folders(root / "attempts"):
         if (folder / "start.json").exists():
-            begun.append(Attempt.load(folder))
+            attempts.append(Attempt.load(folder))
         elif _folders(folder):
             raise DamagedError(f"{folder} holds epochs but has lost its start.json")
-    return begun
+    return attempts
 
 
 def find_epochs(root: Path) -> dict[int, Epoch]:
@@ -164,13 +154,13 @@ def finished(epochs: dict[int, Epoch]) -> list[Epoch]:
 
 def refuse_holes(epochs: dict[int, Epoch]) -> None:
     """Refuse a complete epoch after an incomplete one, which no recording leaves."""
-    done = len(finished(epochs))
-    later = [n for n in epochs if n > done and epochs[n].is_complete()]
+    lost = len(finished(epochs)) + 1
+    later = [n for n in epochs if n > lost and epochs[n].is_complete()]
     if later:
         raise DamagedError(
-            f"epoch {done + 1} has lost a part, but epoch {min(later)} is complete "
+            f"epoch {lost} has lost a part, but epoch {min(later)} is complete "
             f"({epochs[min(later)].folder}). Bring the file back, or record again with "
-            f"start_epoch={done + 1}."
+            f"start_epoch={lost}."
         )
 
 

@@ -50,10 +50,6 @@ def grand_norm(error_norm: Array, feature_norm: Array) -> Array:
     return np.multiply(error_norm, np.hypot(1.0, feature_norm), dtype=np.float64)
 
 
-DERIVED: dict[str, tuple[Callable[..., Array], tuple[str, ...]]] = {
-    "target_prob": (target_prob, ("loss",)),
-    "correct": (correct, ("margin",)),
-    "prediction": (prediction, ("label", "margin", "rival")),
-    "prob_margin": (prob_margin, ("loss", "margin")),
-    "grand_norm": (grand_norm, ("error_norm", "feature_norm")),
-}
+_FUNCTIONS = (target_prob, correct, prediction, prob_margin, grand_norm)
+DERIVED: dict[str, Callable[..., Array]] = {fn.__name__: fn for fn in _FUNCTIONS}
+"""Each reads the columns that its parameters are named after."""

@@ -4,26 +4,23 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from dualprune.errors import DamagedError, InputError, MissingError
-from dualprune.files import make_folder, read_table, write
+from dualprune.files import make_folder, read_table, write_table
 from dualprune.run.part import bit_sum
 from dualprune.signatures import Array
 
 
 def write_features(root: Path, epoch: int, features: Array) -> None:
     """Write float32 features of shape (samples, width), one row per id."""
-    if features.ndim != 2 or not np.isfinite(features).all():
-        raise InputError(f"features must be finite and (samples, width), got {features.shape}")
+    check_features(features)
     exact = np.ascontiguousarray(features, "<f4")
     rows = pa.FixedSizeListArray.from_arrays(pa.array(exact.reshape(-1)), exact.shape[1])
     table = pa.table({"id": np.arange(len(exact)), "features": rows})
-    table = table.replace_schema_metadata({"sum": str(bit_sum(exact.reshape(-1)))})
-    sink = pa.BufferOutputStream()
-    pq.write_table(table, sink, compression="none", use_dictionary=False, write_page_checksum=True)
+    sums = {"sum": str(bit_sum(exact.reshape(-1)))}
     make_folder(root / "features")
-    write(features_path(root, epoch), memoryview(sink.getvalue()))
+    table = table.replace_schema_metadata(sums)
+    write_table(features_path(root, epoch), table, "none", use_dictionary=False)
 
 
 def epochs_with_features(root: Path) -> list[int]:

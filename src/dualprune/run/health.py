@@ -1,5 +1,7 @@
 """Read all of a run and describe it, even if some of it is damaged."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -48,33 +50,36 @@ class Health:
     leftovers: list[Path] = field(default_factory=list)
     damage: list[str] = field(default_factory=list)
 
+    @contextmanager
+    def noting_damage(self) -> Iterator[None]:
+        """Go on after what is damaged."""
+        try:
+            yield
+        except DamagedError as error:
+            self.damage.append(str(error))
+
 
 def examine(root: Path) -> Health:
     """Read every file of a run and check it against its hashes, checksums and place."""
     health = Health()
-    try:
+    with health.noting_damage():
         health.description = Description.load(root)
         health.attempts = find_attempts(root)
         epochs = find_epochs(root)
         health.incomplete = [e for e in epochs.values() if not e.is_complete()]
         refuse_holes(epochs)
-    except DamagedError as error:
-        health.damage.append(str(error))
-        return health
-    _examine_epochs(finished(epochs), health, health.description)
-    _examine_names_and_features(root, health, health.description.samples)
-    health.leftovers = _leftovers(root)
+        _examine_epochs(finished(epochs), health, health.description)
+        _examine_names_and_features(root, health, health.description.samples)
+        health.leftovers = _leftovers(root)
     return health
 
 
 def _examine_epochs(complete: list[Epoch], health: Health, description: Description) -> None:
     labels = all_missing("label", description.samples)
     for epoch in complete:
-        try:
+        with health.noting_damage():
             health.epochs.append(_examine_epoch(epoch, description, labels, health))
-        except DamagedError as error:
-            health.damage.append(str(error))
-    health.never_seen = int((labels < 0).sum()) if complete else description.samples
+    health.never_seen = int((labels < 0).sum())
 
 
 def _examine_epoch(
@@ -98,16 +103,12 @@ def _examine_epoch(
 
 
 def _examine_names_and_features(root: Path, health: Health, samples: int) -> None:
-    try:
+    with health.noting_damage():
         read_names(root, samples)
-    except DamagedError as error:
-        health.damage.append(str(error))
     for epoch in epochs_with_features(root):
-        try:
+        with health.noting_damage():
             read_features(root, epoch, samples)
             health.features.append(epoch)
-        except DamagedError as error:
-            health.damage.append(str(error))
 
 
 def _leftovers(root: Path) -> list[Path]:

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dualprune.errors import DamagedError
-from dualprune.run.signals import all_missing, column_of
+from dualprune.run.signals import column_of
 from dualprune.signatures import Array
 
 CHUNK = 2**17
@@ -81,10 +81,6 @@ class _Group:
     last: int
     rows: int
 
-    @property
-    def dense(self) -> bool:
-        return self.rows == self.last - self.first + 1
-
 
 @dataclass(frozen=True)
 class Part:
@@ -105,28 +101,20 @@ class Part:
                 raise DamagedError(
                     f"{path} belongs elsewhere: its {name} is {facts.get(name)}, not {value}"
                 )
-        groups = [
-            _Group(index, first, last, metadata.row_group(index).num_rows)
+        groups = {
+            first // CHUNK: _Group(index, first, last, metadata.row_group(index).num_rows)
             for index, (first, last) in enumerate(facts["spans"])
-        ]
-        return Part(path, metadata, facts, {group.first // CHUNK: group for group in groups})
+        }
+        return Part(path, metadata, facts, groups)
 
     @property
     def digest(self) -> str:
         return self.path.stem.rpartition("-")[2]
 
-    def holds_all(self, ids: range) -> bool:
-        """Whether every id of a chunk is here."""
-        group = self.groups.get(ids.start // CHUNK)
-        return group is not None and group.rows == len(ids)
-
     def read(self, chunk: int, names: list[str]) -> tuple[Array | slice, list[Array]]:
-        """Positions inside the chunk that this part holds, and the values of each column there."""
-        group = self.groups.get(chunk)
-        if group is None:
-            return slice(0, 0), [all_missing(name, 0) for name in names]
-        start = chunk * CHUNK
-        if group.dense:
+        """Positions in a chunk of `groups` that this part holds, and the values of each column."""
+        group, start = self.groups[chunk], chunk * CHUNK
+        if group.rows == group.last - group.first + 1:
             columns = self._columns(group, names)
             return slice(group.first - start, group.last - start + 1), columns
         ids, *columns = self._columns(group, ["id", *names])
@@ -134,24 +122,18 @@ class Part:
 
     def _columns(self, group: _Group, names: list[str]) -> list[Array]:
         try:
-            table = self._table(group.index, names)
+            with pq.ParquetFile(
+                self.path, metadata=self.metadata, page_checksum_verification=True, pre_buffer=False
+            ) as file:
+                table = file.read_row_group(group.index, columns=names, use_threads=False)
         except (pa.ArrowException, OSError) as error:
             raise DamagedError(f"{self.path} is damaged: {error}") from error
         columns = [table.column(name).to_numpy() for name in names]
         for name, values in zip(names, columns, strict=True):
-            if (
-                len(values) != group.rows
-                or bit_sum(values) != self.facts["sums"][name][group.index]
-            ):
+            stated = self.facts["sums"][name][group.index]
+            if len(values) != group.rows or bit_sum(values) != stated:
                 raise DamagedError(f"{self.path} is damaged: {name} is not what was written")
         return columns
-
-    def _table(self, group: int, names: list[str]) -> pa.Table:
-        file = pq.ParquetFile(
-            self.path, metadata=self.metadata, page_checksum_verification=True, pre_buffer=False
-        )
-        with file:
-            return file.read_row_group(group, columns=names, use_threads=False)
 
 
 def _read_footer(path: Path) -> pq.FileMetaData:

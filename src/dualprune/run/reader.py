@@ -18,7 +18,7 @@ from dualprune.run.derived import DERIVED
 from dualprune.run.features import epochs_with_features, read_features
 from dualprune.run.part import CHUNK, Part
 from dualprune.run.signals import all_missing, column_of
-from dualprune.signatures import Array
+from dualprune.signatures import Array, inputs
 
 Block = tuple[range, dict[str, Array]]
 Result = TypeVar("Result")
@@ -80,13 +80,12 @@ class Run:
             return self.labels.copy()
         if name == "features":
             return self.features()
-        self._recorded([name])
-        whole: Array | None = None
-        for ids, block in self.map(lambda **block: block, [name]):
-            if whole is None:
-                whole = np.empty((self.epochs, self.samples), block[name].dtype)
-            whole[:, ids.start : ids.stop] = block[name]
-        return whole if whole is not None else np.empty((0, self.samples))
+        whole: Array = np.empty(0)
+        for ids, values in self.map(lambda **block: block[name], [name]):
+            if ids.start == 0:
+                whole = np.empty((self.epochs, self.samples), values.dtype)
+            whole[:, ids.start : ids.stop] = values
+        return whole
 
     @cached_property
     def labels(self) -> Array:
@@ -172,10 +171,11 @@ class Run:
         ids = range(chunk * CHUNK, min((chunk + 1) * CHUNK, self.samples))
         columns = {name: rows[:, : len(ids)] for name, rows in memory.items()}
         for row, parts in enumerate(epochs):
-            if not any(part.holds_all(ids) for part in parts):
+            present = [part for part in parts if chunk in part.groups]
+            if not any(part.groups[chunk].rows == len(ids) for part in present):
                 for name, rows in columns.items():
                     rows[row] = column_of(name).missing
-            for part in reversed(parts):  # the lowest process comes last, so its value stays
+            for part in reversed(present):  # the lowest process comes last, so its value stays
                 where, values = part.read(chunk, list(columns))
                 for rows, value in zip(columns.values(), values, strict=True):
                     rows[row, where] = value
@@ -184,7 +184,7 @@ class Run:
 
 def _stored(name: str) -> tuple[str, ...]:
     """Columns from which a signal is read or derived."""
-    return DERIVED[name][1] if name in DERIVED else (name,)
+    return tuple(inputs(DERIVED[name])) if name in DERIVED else (name,)
 
 
 def _empty(stored: list[str], shape: tuple[int, int]) -> dict[str, Array]:
@@ -206,8 +206,8 @@ def _narrow(ids: range, columns: dict[str, Array]) -> Iterator[Block]:
 def _derive(names: Sequence[str], columns: dict[str, Array]) -> dict[str, Array]:
     signals = {}
     for name in names:
-        inputs = [columns[column] for column in _stored(name)]
-        signals[name] = DERIVED[name][0](*inputs) if name in DERIVED else inputs[0]
+        values = [columns[column] for column in _stored(name)]
+        signals[name] = DERIVED[name](*values) if name in DERIVED else values[0]
     return signals
 
 

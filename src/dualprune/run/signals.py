@@ -35,7 +35,6 @@ COLUMNS = {
     **SIGNALS,
 }
 DEFAULT = tuple(name for name, signal in SIGNALS.items() if not signal.on_request)
-ON_REQUEST = tuple(name for name, signal in SIGNALS.items() if signal.on_request)
 
 
 def column_of(name: str) -> Column:

@@ -1,6 +1,7 @@
 """Begin an attempt, and add one part to it."""
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
 from uuid import uuid4
@@ -25,28 +26,28 @@ def begin(root: Path, description: Description, start_epoch: int | None, writers
     """Start recording at `start_epoch`, counted from 1; returns the number of the new attempt."""
     _prepare(root, description)
     epochs = find_epochs(root)
-    done = len(finished(epochs))
+    last = len(finished(epochs))
     if start_epoch is None:
         refuse_holes(epochs)
-        if done:
+        if last:
             raise InputError(
-                f"{root} already holds epochs 1 to {done}. Pass start_epoch={done + 1} to go on, "
+                f"{root} already holds epochs 1 to {last}. Pass start_epoch={last + 1} to go on, "
                 "a smaller one to go back to a checkpoint, start_epoch=1 to begin again, or "
                 "record into another folder."
             )
     first = 1 if start_epoch is None else start_epoch
-    if not 1 <= first <= done + 1:
+    if not 1 <= first <= last + 1:
         raise InputError(
-            f"start_epoch must be from 1 to {done + 1} ({done} epochs are complete in {root}), "
+            f"start_epoch must be from 1 to {last + 1} ({last} epochs are complete in {root}), "
             f"got {first}"
         )
-    folder = _claim(root, done)
+    folder = _claim(root, last)
     start = {"first_epoch": first, "writers": writers, "identity": uuid4().hex}
     write_json(folder / "start.json", start | {"run": description.digest, "version": _VERSION})
     return int(folder.name)
 
 
-def _claim(root: Path, done: int) -> Path:
+def _claim(root: Path, last: int) -> Path:
     """Make the next attempt's folder, unless another process writes here at the same time.
 
     It looks at the epochs after its claim, and `write_part` looks at claims after its part is
@@ -61,7 +62,7 @@ def _claim(root: Path, done: int) -> Path:
         make_folder(folder, exist_ok=False)
     except FileExistsError as error:
         raise busy from error
-    if len(finished(find_epochs(root))) != done:
+    if len(finished(find_epochs(root))) != last:
         folder.rmdir()
         raise busy
     return folder
@@ -86,7 +87,7 @@ def _foreign(root: Path) -> list[Path]:
 
 
 def _refuse_other(root: Path, existing: Description, wanted: Description) -> None:
-    before, now = existing.as_json(), wanted.as_json()
+    before, now = asdict(existing), asdict(wanted)
     different = [name for name in before if before[name] != now[name]]
     if different:
         changes = "; ".join(f"{name} is {before[name]!r}, not {now[name]!r}" for name in different)
@@ -101,17 +102,17 @@ def write_part(
     counts: Mapping[str, int],
 ) -> None:
     """Write durably what one process saw in one epoch."""
-    root = attempt.folder.parent.parent
-    _refuse_if_taken_over(root, attempt, epoch)
+    _refuse_if_taken_over(attempt, epoch)
     facts = {"attempt": attempt.identity, "epoch": epoch, "writer": writer, **counts}
     data, digest = encode(columns, facts)
     folder = attempt.folder / f"{epoch:06d}"
     make_folder(folder)
     write(folder / f"part-{writer}-of-{attempt.writers}-{digest}.parquet", data)
-    _refuse_if_taken_over(root, attempt, epoch)
+    _refuse_if_taken_over(attempt, epoch)
 
 
-def _refuse_if_taken_over(root: Path, attempt: Attempt, epoch: int) -> None:
+def _refuse_if_taken_over(attempt: Attempt, epoch: int) -> None:
+    root = attempt.folder.parent.parent
     if (newer := newest_claim(root)) > attempt.number:
         raise InputError(
             f"attempt {newer} has taken over {root}; attempt {attempt.number} must not write epoch "
