@@ -6,10 +6,10 @@ from dualprune.select.beta import anchor_confidence, beta
 from dualprune.select.boss import boss
 from dualprune.select.budget import budget
 from dualprune.select.bws import bws
+from dualprune.select.candidates import Notes
 from dualprune.select.d2 import d2
 from dualprune.select.k_center import k_center
 from dualprune.select.moderate import moderate
-from dualprune.select.notes import Notes
 from dualprune.select.random import random
 from dualprune.select.stratified import stratified
 from dualprune.select.top import top
