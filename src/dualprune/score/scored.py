@@ -55,8 +55,11 @@ class Scored:
             values, card = _read(path)
         except (pa.ArrowException, OSError, ValueError, KeyError) as error:
             raise DamagedError(f"{path} is not a readable file of scores: {error}") from error
-        given = card.pop("seal", None)
-        if seal(card) != given or card.pop("scores_sha256") != sha256(values.tobytes()).hexdigest():
+        stated = card.pop("seal", None)
+        if (
+            seal(card) != stated
+            or card.pop("scores_sha256") != sha256(values.tobytes()).hexdigest()
+        ):
             raise DamagedError(f"{path} is damaged: it does not match its checksums")
         return Scored(values, **card)
 
