@@ -1,7 +1,7 @@
 """choose: from recorded runs to a coreset, with its card and the reason for every sample."""
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from inspect import signature
 from typing import Any
 
@@ -17,9 +17,8 @@ from dualprune.run.names import read_names
 from dualprune.run.signals import SIGNALS
 from dualprune.score import SCORES, confidence
 from dualprune.select import Notes, budget
-from dualprune.signatures import Array, check_knobs, inputs, name_of
+from dualprune.signatures import Array, Function, check_knobs, inputs, name_of
 
-Function = Callable[..., Array]
 Path = str | os.PathLike[str]
 
 
@@ -74,11 +73,11 @@ def choose(
 def choose_from(arrays: Arrays, method: Method, *, k: int, seed: int) -> Coreset:
     """Choose `k` samples; every array that goes in is over the same epochs."""
     scores, sure = _scores(arrays, method)
-    notes = Notes()
+    scorer, notes = method.scorer, Notes()
     ids = select_ids(method, _data(arrays, method, scores), k=k, seed=seed, notes=notes)
     card = Card(
         method=method.name,
-        score=None if method.scorer is None else name_of(method.scorer),
+        score=None if scorer is None else name_of(scorer),
         selector=name_of(method.select),
         k=k,
         samples=arrays.samples,
@@ -87,7 +86,7 @@ def choose_from(arrays: Arrays, method: Method, *, k: int, seed: int) -> Coreset
         ids_sha256=digest(ids),
         runs=[run.fingerprint for run in arrays.runs],
         data=arrays.runs[0].description.data,
-        score_knobs=_score_knobs(method),
+        score_knobs={} if scorer is None else check_knobs(scorer, method.score_knobs),
         select_knobs=check_knobs(method.select, method.select_knobs),
         reads=dict(method.reads),
         values=notes.values,
@@ -105,10 +104,6 @@ def scores_for(method: Method) -> list[tuple[Function, Mapping[str, Any]]]:
     own = [] if method.scorer is None else [(method.scorer, method.score_knobs)]
     names = [method.reads.get(name, name) for name in inputs(method.select)]
     return [*own, *((SCORES[name], {}) for name in names if name in SCORES)]
-
-
-def _score_knobs(method: Method) -> dict[str, Any]:
-    return {} if method.scorer is None else check_knobs(method.scorer, method.score_knobs)
 
 
 def _scores(arrays: Arrays, method: Method) -> tuple[Array | None, Array | None]:
@@ -171,8 +166,7 @@ def needs(methods: Iterable[Method]) -> set[str]:
     >>> sorted(needs([find_method("dual+beta", 0.5), find_method("tdds", 0.5)]))
     ['kl_step', 'labels', 'loss']
     """
-    names = [n for method in methods for n in _reads(method) if n not in ("scores", "anchors")]
-    return sources(names)
+    return sources(name for method in methods for name in _reads(method))
 
 
 def _reads(method: Method) -> Iterator[str]:

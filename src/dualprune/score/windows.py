@@ -12,7 +12,7 @@ same operations run in the same order and give exactly the same result.
 """
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
 from typing import Any
@@ -96,12 +96,9 @@ def weighted_spread(
     return total
 
 
-def _in_threads(task: Callable[[Any], None], parts: Sequence[Any]) -> None:
-    if len(parts) > 1:
-        with ThreadPoolExecutor(os.cpu_count()) as pool:
-            list(pool.map(task, parts))
-    elif parts:
-        task(parts[0])
+def _in_threads(task: Callable[[Any], None], parts: Iterable[Any]) -> None:
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        list(pool.map(task, parts))
 
 
 def _ready(values: Array, ids: slice) -> tuple[Array, int, int]:
@@ -114,11 +111,11 @@ def _ready(values: Array, ids: slice) -> tuple[Array, int, int]:
 def _observed(values: Array, ids: Array, window: int) -> Iterator[tuple[Array, Array]]:
     """Group samples by how many values they have; gives their ids and those values."""
     block = values[:, ids].astype(np.float64)
-    seen = ~np.isnan(block)
-    counts = seen.sum(axis=0)
+    present = ~np.isnan(block)
+    counts = present.sum(axis=0)
     for count in np.unique(counts[counts >= window]):
         group = np.flatnonzero(counts == count)
-        observed = block.T[group][seen.T[group]].reshape(len(group), count)
+        observed = block.T[group][present.T[group]].reshape(len(group), count)
         yield ids[group], np.ascontiguousarray(observed.T)
 
 

@@ -114,8 +114,7 @@ def boss(
 def _importance(scores: Array, alpha: float, beta: float) -> Array:
     above = scores.astype(np.float64) - scores.min()
     scaled = above / above.max() if above.any() else np.full(len(above), 0.5)
-    importance: Array = scaled ** (alpha - 1) * (1 - scaled) ** (beta - 1)
-    return importance
+    return scaled ** (alpha - 1) * (1 - scaled) ** (beta - 1)
 
 
 def _similar(features: Array, neighbours: int) -> tuple[Array, Array, Array]:

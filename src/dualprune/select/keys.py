@@ -105,8 +105,7 @@ def _leading_bits(keys: Array) -> Array:
     single += 0  # -0 becomes 0
     flipped = single.view(np.int32) >> 31  # all bits of a negative number, else only the sign
     flipped |= -(2**31)
-    bits: Array = single.view(np.uint32) ^ flipped.view(np.uint32)
-    return bits
+    return single.view(np.uint32) ^ flipped.view(np.uint32)
 
 
 def _below_and_equal(keys: Array, k: int) -> tuple[Array, Array]:
@@ -118,5 +117,4 @@ def _below_and_equal(keys: Array, k: int) -> tuple[Array, Array]:
 def _first(ids: Array, ties: Array, count: int) -> Array:
     """Give the `count` of these ids with the smallest ties, equal ones by position."""
     below, equal = _below_and_equal(ties[ids], count)
-    chosen: Array = ids[np.concatenate([below, equal[: count - len(below)]])]
-    return chosen
+    return ids.take(np.concatenate([below, equal[: count - len(below)]]))
