@@ -72,7 +72,7 @@ def choose(
 
 def choose_from(arrays: Arrays, method: Method, *, k: int, seed: int) -> Coreset:
     """Choose `k` samples; every array that goes in is over the same epochs."""
-    scores, sure = _scores(arrays, method)
+    scores, confidences = _scores(arrays, method)
     scorer, notes = method.scorer, Notes()
     ids = select_ids(method, _data(arrays, method, scores), k=k, seed=seed, notes=notes)
     card = Card(
@@ -90,10 +90,10 @@ def choose_from(arrays: Arrays, method: Method, *, k: int, seed: int) -> Coreset
         select_knobs=check_knobs(method.select, method.select_knobs),
         reads=dict(method.reads),
         values=notes.values,
-        reasons={reason: len(those) for reason, those in notes.reasons.items()},
+        reasons={reason: len(members) for reason, members in notes.reasons.items()},
         **made_with(),
     )
-    columns = {"label": arrays["labels"], "score": scores, "confidence": sure}
+    columns = {"label": arrays["labels"], "score": scores, "confidence": confidences}
     names = read_names(arrays.runs[0].path, arrays.samples)
     known = {name: values for name, values in columns.items() if values is not None}
     return Coreset(ids, card, {**names, **known, "why": _why(notes, ids, arrays.samples)})
@@ -108,11 +108,10 @@ def scores_for(method: Method) -> list[tuple[Function, Mapping[str, Any]]]:
 
 def _scores(arrays: Arrays, method: Method) -> tuple[Array | None, Array | None]:
     """Give the scores and the confidence, read together with what else the selector needs."""
-    others = [score for score in scores_for(method) if arrays.can_score(*score)]
-    has_confidence = arrays.has("confidence")
-    arrays.scores([*others, (confidence, {})] if has_confidence else others)
+    wanted = [*scores_for(method), (confidence, {})]
+    arrays.scores(score for score in wanted if arrays.can_score(*score))
     scores = None if method.scorer is None else arrays.score(method.scorer, method.score_knobs)
-    return scores, arrays["confidence"] if has_confidence else None
+    return scores, arrays["confidence"] if arrays.has("confidence") else None
 
 
 def _data(arrays: Arrays, method: Method, scores: Array | None) -> dict[str, Array | None]:
@@ -140,7 +139,7 @@ def select_ids(
     reserved = {"k": k, "seed": seed, "notes": notes}
     taken = {name: value for name, value in reserved.items() if name in signature(fn).parameters}
     knobs = check_knobs(fn, method.select_knobs)
-    ids = np.unique(np.asarray(fn(**data, **knobs, **taken)))
+    ids = np.unique(fn(**data, **knobs, **taken))
     samples = len(next(values for values in data.values() if values is not None))
     if len(ids) != k or ids.dtype.kind not in "iu" or not 0 <= ids[0] <= ids[-1] < samples:
         raise InputError(
@@ -155,8 +154,8 @@ def _why(notes: Notes, ids: Array, samples: int) -> Array:
     words = [notes.kept, *notes.reasons]
     why: Array = np.full(samples, "", f"<U{max(map(len, words))}")
     why[ids] = notes.kept
-    for reason, those in notes.reasons.items():
-        why[those] = reason
+    for reason, members in notes.reasons.items():
+        why[members] = reason
     return why
 
 
