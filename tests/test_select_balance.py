@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from dualprune.errors import InputError
 from dualprune.select import beta, top
-from dualprune.select.keys import choose, smallest_of_each
+from dualprune.select.candidates import choose
+from dualprune.select.keys import smallest_of_each
 from dualprune.select.quotas import numbered
 from dualprune.signatures import inputs
 from tests.by_hand import (

@@ -19,6 +19,9 @@ from dualprune.errors import InputError
 
 Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
+Function: TypeAlias = Callable[..., Array]
+"""A score or a selector, ours or somebody's own."""
+
 RESERVED = ("k", "seed", "notes")
 """What only selectors take: the budget, the seed, and a place for what they learn on the way."""
 
@@ -51,18 +54,18 @@ def knobs(fn: Callable[..., Any]) -> dict[str, Parameter]:
     >>> {name: knob.default for name, knob in knobs(dual).items()}
     {'window': 10}
     """
-    found = {
+    settings = {
         name: parameter
         for name, parameter in _signature(fn).parameters.items()
         if not _is_array(parameter.annotation) and name not in RESERVED
     }
-    for name, knob in found.items():
+    for name, knob in settings.items():
         if knob.default is Parameter.empty:
             raise InputError(
                 f"the parameter {name!r} of {name_of(fn)} is neither an array nor has a default; "
                 f"annotate it as np.ndarray if it is data, or give it a default if it is a knob"
             )
-    return found
+    return settings
 
 
 def check_knobs(fn: Callable[..., Any], values: Mapping[str, Any]) -> dict[str, Any]:

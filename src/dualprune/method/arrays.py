@@ -4,7 +4,7 @@ A name is an array of the run (`labels`, `features`), a signal or a derived one,
 the same epochs. This is the only place that knows.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,10 +14,9 @@ from dualprune.run import Run
 from dualprune.run.derived import DERIVED
 from dualprune.score import SCORES
 from dualprune.score.observed import mean_observed
-from dualprune.signatures import Array, check_knobs, inputs, name_of
+from dualprune.signatures import Array, Function, check_knobs, inputs, name_of
 
-Score = Callable[..., Array]
-Wanted = tuple[Score, Mapping[str, Any]]
+Wanted = tuple[Function, Mapping[str, Any]]
 
 _FEW = 32  # samples that are scored a second time, by themselves
 
@@ -51,7 +50,7 @@ class Arrays:
         self.samples = runs[0].samples
         (self.epochs,) = counts
         self._features = features or self.epochs
-        self._scores: dict[tuple[Score, str], Array] = {}
+        self._scores: dict[tuple[Function, str], Array] = {}
 
     def __getitem__(self, name: str) -> Array:
         if name == "labels":
@@ -72,13 +71,13 @@ class Arrays:
             return self.can_score(SCORES[name], {})
         return all(run.has(source) for run in self.runs for source in sources([name]))
 
-    def can_score(self, fn: Score, knobs: Mapping[str, Any]) -> bool:
+    def can_score(self, fn: Function, knobs: Mapping[str, Any]) -> bool:
         """Whether all that a score must read can be had, and as many epochs as its window has."""
         if self.epochs < check_knobs(fn, knobs).get("window", 1):
             return False
         return all(self.has(name) for name, required in inputs(fn).items() if required)
 
-    def score(self, fn: Score, knobs: Mapping[str, Any] | None = None) -> Array:
+    def score(self, fn: Function, knobs: Mapping[str, Any] | None = None) -> Array:
         """Score every sample."""
         (values,) = self.scores([(fn, knobs or {})])
         return values
@@ -96,22 +95,21 @@ class Arrays:
             self._scores[key] = values[0] if len(values) == 1 else mean_observed(np.stack(values))
         return [self._scores[key] for key, _ in keys]
 
-    def remember(self, fn: Score, knobs: Mapping[str, Any], values: Array) -> None:
+    def remember(self, fn: Function, knobs: Mapping[str, Any], values: Array) -> None:
         """Take over scores that were computed before."""
         self._scores[_key(fn, knobs)] = values
 
     def _of_run(self, run: Run, wanted: list[Wanted]) -> list[Array]:
         if run.epochs == 0:
             raise MissingError(f"{run.path} has no complete epoch yet")
-        whole = ["features" in sources(inputs(fn)) for fn, _ in wanted]
-        parts = [score for score, reads in zip(wanted, whole, strict=True) if not reads]
+        parts = [score for score in wanted if "features" not in sources(inputs(score[0]))]
         columns = iter(self._by_block(run, parts))
         return [
-            self._with_features(run, *score) if reads else next(columns)
-            for score, reads in zip(wanted, whole, strict=True)
+            next(columns) if score in parts else self._with_features(run, *score)
+            for score in wanted
         ]
 
-    def _with_features(self, run: Run, fn: Score, knobs: Mapping[str, Any]) -> Array:
+    def _with_features(self, run: Run, fn: Function, knobs: Mapping[str, Any]) -> Array:
         alone = Arrays([run], epochs=self.epochs, features=self._features)
         read = [name for name, needed in inputs(fn).items() if needed or alone.has(name)]
         return fn(**{name: alone[name] for name in read}, **knobs)
@@ -132,7 +130,7 @@ class Arrays:
         return columns
 
 
-def _key(fn: Score, knobs: Mapping[str, Any]) -> tuple[Score, str]:
+def _key(fn: Function, knobs: Mapping[str, Any]) -> tuple[Function, str]:
     return fn, repr(sorted(check_knobs(fn, knobs).items()))
 
 
@@ -154,7 +152,7 @@ def sources(names: Iterable[str]) -> set[str]:
     return recorded
 
 
-def _signals(fn: Score, run: Run) -> set[str]:
+def _signals(fn: Function, run: Run) -> set[str]:
     """What a block must hold for a score; `label` stands for the labels."""
     names: set[str] = set()
     for name, needed in inputs(fn).items():
@@ -169,7 +167,7 @@ def _signals(fn: Score, run: Run) -> set[str]:
     return names
 
 
-def _apply(fn: Score, block: Mapping[str, Array], knobs: Mapping[str, Any]) -> Array:
+def _apply(fn: Function, block: Mapping[str, Array], knobs: Mapping[str, Any]) -> Array:
     data = {}
     for name, needed in inputs(fn).items():
         if name in block:
@@ -181,7 +179,7 @@ def _apply(fn: Score, block: Mapping[str, Array], knobs: Mapping[str, Any]) -> A
     return fn(**data, **knobs)
 
 
-def _checked(fn: Score, block: Mapping[str, Array], knobs: Mapping[str, Any]) -> Array:
+def _checked(fn: Function, block: Mapping[str, Array], knobs: Mapping[str, Any]) -> Array:
     """Refuse scores of somebody's own that depend on which samples are scored together."""
     scores = _apply(fn, block, knobs)
     if fn in SCORES.values():
@@ -202,7 +200,7 @@ def _checked(fn: Score, block: Mapping[str, Array], knobs: Mapping[str, Any]) ->
     return scores
 
 
-def _can(fn: Score, block: Mapping[str, Array]) -> bool:
+def _can(fn: Function, block: Mapping[str, Array]) -> bool:
     return all(name in block for name, needed in inputs(fn).items() if needed)
 
 
@@ -216,15 +214,14 @@ def _missing(name: str, run: Run) -> str:
 
 
 def _refuse_other_data(one: Run, other: Run) -> None:
-    before, now = one.description, other.description
+    refusal = f"{one.path} and {other.path} do not go together"
+    first, second = vars(one.description), vars(other.description)
     for name in ("samples", "classes", "mode"):
-        if getattr(before, name) != getattr(now, name):
-            raise InputError(
-                f"{one.path} and {other.path} do not go together: {name} is "
-                f"{getattr(before, name)} in one and {getattr(now, name)} in the other"
-            )
-    if before.data and now.data and before.data != now.data:
-        raise InputError(f"{one.path} and {other.path} do not go together: their data differ")
+        if first[name] != second[name]:
+            values = f"{first[name]} in one and {second[name]} in the other"
+            raise InputError(f"{refusal}: {name} is {values}")
+    if first["data"] and second["data"] and first["data"] != second["data"]:
+        raise InputError(f"{refusal}: their data differ")
     labels, others = one.labels, other.labels
     if ((labels != others) & (labels >= 0) & (others >= 0)).any():
-        raise InputError(f"{one.path} and {other.path} do not go together: their labels differ")
+        raise InputError(f"{refusal}: their labels differ")

@@ -1,7 +1,7 @@
 """choose: from recorded runs to a coreset, with its card and the reason for every sample."""
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from inspect import signature
 from typing import Any
 
@@ -17,9 +17,8 @@ from dualprune.run.names import read_names
 from dualprune.run.signals import SIGNALS
 from dualprune.score import SCORES, confidence
 from dualprune.select import Notes, budget
-from dualprune.signatures import Array, check_knobs, inputs, name_of
+from dualprune.signatures import Array, Function, check_knobs, inputs, name_of
 
-Function = Callable[..., Array]
 Path = str | os.PathLike[str]
 
 
@@ -73,12 +72,12 @@ def choose(
 
 def choose_from(arrays: Arrays, method: Method, *, k: int, seed: int) -> Coreset:
     """Choose `k` samples; every array that goes in is over the same epochs."""
-    scores, sure = _scores(arrays, method)
-    notes = Notes()
+    scores, confidences = _scores(arrays, method)
+    scorer, notes = method.scorer, Notes()
     ids = select_ids(method, _data(arrays, method, scores), k=k, seed=seed, notes=notes)
     card = Card(
         method=method.name,
-        score=None if method.scorer is None else name_of(method.scorer),
+        score=None if scorer is None else name_of(scorer),
         selector=name_of(method.select),
         k=k,
         samples=arrays.samples,
@@ -87,14 +86,14 @@ def choose_from(arrays: Arrays, method: Method, *, k: int, seed: int) -> Coreset
         ids_sha256=digest(ids),
         runs=[run.fingerprint for run in arrays.runs],
         data=arrays.runs[0].description.data,
-        score_knobs=_score_knobs(method),
+        score_knobs={} if scorer is None else check_knobs(scorer, method.score_knobs),
         select_knobs=check_knobs(method.select, method.select_knobs),
         reads=dict(method.reads),
         values=notes.values,
-        reasons={reason: len(those) for reason, those in notes.reasons.items()},
+        reasons={reason: len(members) for reason, members in notes.reasons.items()},
         **made_with(),
     )
-    columns = {"label": arrays["labels"], "score": scores, "confidence": sure}
+    columns = {"label": arrays["labels"], "score": scores, "confidence": confidences}
     names = read_names(arrays.runs[0].path, arrays.samples)
     known = {name: values for name, values in columns.items() if values is not None}
     return Coreset(ids, card, {**names, **known, "why": _why(notes, ids, arrays.samples)})
@@ -107,17 +106,12 @@ def scores_for(method: Method) -> list[tuple[Function, Mapping[str, Any]]]:
     return [*own, *((SCORES[name], {}) for name in names if name in SCORES)]
 
 
-def _score_knobs(method: Method) -> dict[str, Any]:
-    return {} if method.scorer is None else check_knobs(method.scorer, method.score_knobs)
-
-
 def _scores(arrays: Arrays, method: Method) -> tuple[Array | None, Array | None]:
     """Give the scores and the confidence, read together with what else the selector needs."""
-    others = [score for score in scores_for(method) if arrays.can_score(*score)]
-    has_confidence = arrays.has("confidence")
-    arrays.scores([*others, (confidence, {})] if has_confidence else others)
+    wanted = [*scores_for(method), (confidence, {})]
+    arrays.scores(score for score in wanted if arrays.can_score(*score))
     scores = None if method.scorer is None else arrays.score(method.scorer, method.score_knobs)
-    return scores, arrays["confidence"] if has_confidence else None
+    return scores, arrays["confidence"] if arrays.has("confidence") else None
 
 
 def _data(arrays: Arrays, method: Method, scores: Array | None) -> dict[str, Array | None]:
@@ -145,7 +139,7 @@ def select_ids(
     reserved = {"k": k, "seed": seed, "notes": notes}
     taken = {name: value for name, value in reserved.items() if name in signature(fn).parameters}
     knobs = check_knobs(fn, method.select_knobs)
-    ids = np.unique(np.asarray(fn(**data, **knobs, **taken)))
+    ids = np.unique(fn(**data, **knobs, **taken))
     samples = len(next(values for values in data.values() if values is not None))
     if len(ids) != k or ids.dtype.kind not in "iu" or not 0 <= ids[0] <= ids[-1] < samples:
         raise InputError(
@@ -160,8 +154,8 @@ def _why(notes: Notes, ids: Array, samples: int) -> Array:
     words = [notes.kept, *notes.reasons]
     why: Array = np.full(samples, "", f"<U{max(map(len, words))}")
     why[ids] = notes.kept
-    for reason, those in notes.reasons.items():
-        why[those] = reason
+    for reason, members in notes.reasons.items():
+        why[members] = reason
     return why
 
 
@@ -171,8 +165,7 @@ def needs(methods: Iterable[Method]) -> set[str]:
     >>> sorted(needs([find_method("dual+beta", 0.5), find_method("tdds", 0.5)]))
     ['kl_step', 'labels', 'loss']
     """
-    names = [n for method in methods for n in _reads(method) if n not in ("scores", "anchors")]
-    return sources(names)
+    return sources(name for method in methods for name in _reads(method))
 
 
 def _reads(method: Method) -> Iterator[str]:

@@ -1,7 +1,7 @@
 """Method: a score, a selector and their knobs; by name, or with functions of the user's own."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import MISSING, dataclass, field, fields, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
 
@@ -9,9 +9,7 @@ from dualprune.errors import InputError
 from dualprune.files import read_rows
 from dualprune.score import SCORES
 from dualprune.select import SELECTORS
-from dualprune.signatures import Array, check_knobs, inputs, knobs, name_of
-
-Function = Callable[..., Array]
+from dualprune.signatures import Function, check_knobs, inputs, knobs, name_of
 
 
 @dataclass(frozen=True, repr=False)
@@ -79,9 +77,8 @@ class Method:
         return hash(self.name)
 
     def __repr__(self) -> str:
-        shown = [each for each in fields(self) if each.name not in ("score", "selector", "name")]
-        values = {each.name: getattr(self, each.name) for each in shown}
-        changed = [f"{f.name}={values[f.name]!r}" for f in shown if values[f.name] != _default(f)]
+        plain = vars(Method(self.score, self.selector, name=self.name))
+        changed = [f"{n}={value!r}" for n, value in vars(self).items() if value != plain[n]]
         return f"Method({', '.join([repr(self.name), *changed])})"
 
     @property
@@ -103,10 +100,6 @@ class Method:
         known = knobs(self.select)
         added = {name: value for name, value in values.items() if name in known}
         return replace(self, select_knobs=added | dict(self.select_knobs))
-
-
-def _default(of: Any) -> Any:
-    return of.default if of.default is not MISSING else {}
 
 
 def _function(named: str | Function, table: Mapping[str, Function], kind: str) -> Function:

@@ -1,7 +1,5 @@
 """Scores: from recorded arrays to one number per sample; `top` keeps the high ones."""
 
-from collections.abc import Callable
-
 from dualprune.score.aum import aum, aum_prob
 from dualprune.score.confidence import confidence
 from dualprune.score.dual import dual
@@ -13,7 +11,7 @@ from dualprune.score.grand import grand
 from dualprune.score.ssp import ssp
 from dualprune.score.tdds import tdds
 from dualprune.score.variability import variability
-from dualprune.signatures import Array
+from dualprune.signatures import Function
 
 __all__ = [
     "SCORES",
@@ -31,7 +29,7 @@ __all__ = [
     "variability",
 ]
 
-SCORES: dict[str, Callable[..., Array]] = {
+SCORES: dict[str, Function] = {
     f.__name__: f
     for f in (
         *(dual, dyn_unc, el2n, grand, forgetting, aum, aum_prob),

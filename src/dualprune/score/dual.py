@@ -6,9 +6,7 @@ where :math:`\mu_{ik}` and :math:`\sigma_{ik}` are the mean and the sample stand
 (denominator J - 1) of the probability of the label over the window of J epochs that starts at k.
 """
 
-import numpy as np
-
-from dualprune.score.windows import weighted_spread
+from dualprune.score.windows import mean_spread
 from dualprune.signatures import Array
 
 
@@ -45,6 +43,4 @@ def dual(target_prob: Array, *, window: int = 10) -> Array:
     Cho et al., 2025. Lightweight Dataset Pruning without Full Training via Example Difficulty and
     Prediction Uncertainty. arXiv:2502.06905
     """
-    return weighted_spread(
-        target_prob, window, weights=lambda n: np.full(n, 1 / n), divisor=window - 1, hard=True
-    )
+    return mean_spread(target_prob, window, hard=True)

@@ -6,9 +6,7 @@ where :math:`\sigma_{ik}` is the sample standard deviation (denominator J - 1) o
 the label over the window of J epochs that starts at k.
 """
 
-import numpy as np
-
-from dualprune.score.windows import weighted_spread
+from dualprune.score.windows import mean_spread
 from dualprune.signatures import Array
 
 
@@ -45,6 +43,4 @@ def dyn_unc(target_prob: Array, *, window: int = 10, skip_last: bool = False) ->
     He et al., 2024. Large-scale Dataset Pruning with Dynamic Uncertainty. arXiv:2306.05175
     """
     values = target_prob[:-1] if skip_last else target_prob
-    return weighted_spread(
-        values, window, weights=lambda n: np.full(n, 1 / n), divisor=window - 1, hard=False
-    )
+    return mean_spread(values, window, hard=False)

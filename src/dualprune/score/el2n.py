@@ -5,8 +5,6 @@ r"""EL2N: how far the prediction is from the label.
 
 from typing import Literal
 
-import numpy as np
-
 from dualprune.score.observed import last_observed, mean_observed
 from dualprune.signatures import Array, check_choice
 
@@ -46,6 +44,6 @@ def el2n(error_norm: Array, *, over: Over = "last") -> Array:
     """
     check_choice("over", over, Over)
     if over == "last":
-        return last_observed(error_norm).astype(np.float64)
+        return last_observed(error_norm)
     mean = mean_observed(error_norm)
     return mean if over == "mean" else mean * len(error_norm)

@@ -3,8 +3,6 @@ r"""Entropy: how uncertain the prediction is.
 .. math:: s_i = - \sum_c p_{ic} \ln p_{ic}
 """
 
-import numpy as np
-
 from dualprune.score.observed import last_observed
 from dualprune.signatures import Array
 
@@ -37,4 +35,4 @@ def entropy(entropy: Array) -> Array:
     Coleman et al., 2020. Selection via Proxy: Efficient Data Selection for Deep Learning.
     arXiv:1906.11829
     """
-    return last_observed(entropy).astype(np.float64)
+    return last_observed(entropy)

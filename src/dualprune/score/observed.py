@@ -1,5 +1,7 @@
 """Values of a sample over the epochs that observed it; NaN is missing."""
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from dualprune.errors import InputError
@@ -58,11 +60,20 @@ def mean_observed(values: Array) -> Array:
     [1.5, 4.0]
     """
     check_epochs(values)
-    total, count = np.zeros(values.shape[1]), np.zeros(values.shape[1])
-    for row in values:
-        seen = ~np.isnan(row)
-        np.add(total, row, out=total, where=seen)
-        count += seen
+    return mean_of_rows(values, values.shape[1])
+
+
+def mean_of_rows(rows: Iterable[Array], samples: int) -> Array:
+    """Mean of the values in rows of one number per sample, where a sample has any.
+
+    >>> mean_of_rows((np.array([1.0, np.nan]) * factor for factor in (1, 3)), 2).tolist()
+    [2.0, nan]
+    """
+    total, count = np.zeros((2, samples))
+    for row in rows:
+        observed = ~np.isnan(row)
+        np.add(total, row, out=total, where=observed)
+        count += observed
     return np.divide(total, count, out=np.full_like(total, np.nan), where=count > 0)
 
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dualprune.errors import DamagedError, MissingError
-from dualprune.files import make_folders, seal, write
+from dualprune.files import make_folders, read_table, seal, write
 from dualprune.signatures import Array
 
 
@@ -52,17 +52,15 @@ class Scored:
         if not Path(path).is_file():
             raise MissingError(f"there is no file of scores at {path}")
         try:
-            values, card = _read(path)
+            table = read_table(path)
+            values = table.column("score").to_numpy()
+            card = json.loads((table.schema.metadata or {})[b"dualprune"])
         except (pa.ArrowException, OSError, ValueError, KeyError) as error:
             raise DamagedError(f"{path} is not a readable file of scores: {error}") from error
-        given = card.pop("seal", None)
-        if seal(card) != given or card.pop("scores_sha256") != sha256(values.tobytes()).hexdigest():
+        stated = card.pop("seal", None)
+        if (
+            seal(card) != stated
+            or card.pop("scores_sha256") != sha256(values.tobytes()).hexdigest()
+        ):
             raise DamagedError(f"{path} is damaged: it does not match its checksums")
         return Scored(values, **card)
-
-
-def _read(path: str | os.PathLike[str]) -> tuple[Array, dict[str, Any]]:
-    with pq.ParquetFile(path, pre_buffer=False) as file:
-        card = json.loads((file.metadata.metadata or {})[b"dualprune"])
-        scores = file.read(columns=["score"], use_threads=False).column("score")
-        return scores.to_numpy(), card

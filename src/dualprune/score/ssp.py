@@ -82,8 +82,8 @@ def ssp(
         return _from_class_means(features, _given(labels))
     if clusters is None:
         clusters = len(np.unique(_given(labels)))
-    found = centroids(features, clusters)
-    similar = np.concatenate([(unit @ found.T).max(1) for unit in _directions(features)])
+    centres = centroids(features, clusters)
+    similar = np.concatenate([(unit @ centres.T).max(1) for unit in _directions(features)])
     scores: Array = np.maximum(1 - similar, 0.0)
     return scores
 
@@ -126,26 +126,26 @@ def centroids(features: Array, clusters: int) -> Array:
         raise InputError(
             f"clusters must be from 1 to {len(features)}, the number of samples; got {clusters}"
         )
-    found, before = _start(features, clusters), np.full(len(features), -1)
+    centres, before = _start(features, clusters), np.full(len(features), -1)
     for _ in range(_ROUNDS):
-        nearest, sums = _assigned(features, found)
+        nearest, sums = _assigned(features, centres)
         lengths = np.linalg.norm(sums, axis=1, keepdims=True)
-        found = np.divide(sums, lengths, out=found, where=lengths > 0)
+        centres = np.divide(sums, lengths, out=centres, where=lengths > 0)
         if (nearest != before).sum() * _SETTLED < len(features):
             break
         before = nearest
-    return found
+    return centres
 
 
-def _assigned(features: Array, found: Array) -> tuple[Array, Array]:
+def _assigned(features: Array, centres: Array) -> tuple[Array, Array]:
     """Give the nearest centroid of each sample, and the sum of the samples of each centroid."""
     from scipy.sparse import csr_array  # noqa: PLC0415 - slow to load
 
-    nearest, sums = [], np.zeros_like(found)
+    nearest, sums = [], np.zeros_like(centres)
     for unit in _directions(features):
-        nearest.append((unit @ found.T).argmax(1))
+        nearest.append((unit @ centres.T).argmax(1))
         cells = np.ones(len(unit)), nearest[-1], np.arange(len(unit) + 1)
-        sums += csr_array(cells, shape=(len(unit), len(found))).T @ unit
+        sums += csr_array(cells, shape=(len(unit), len(centres))).T @ unit
     return np.concatenate(nearest), sums
 
 

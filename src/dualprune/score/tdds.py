@@ -60,7 +60,5 @@ def tdds(kl_step: Array, *, window: int = 10, decay: float = 0.9) -> Array:
         kl_step,
         window - 1,
         weights=lambda n: decay * (1 - decay) ** np.arange(n - 1, -1, -1),
-        divisor=1,
-        hard=False,
         largest=20.0,  # log(1e8), the most that a step can be, is 18.4
     )

@@ -5,7 +5,7 @@ r"""Variability: the spread of the probability of the label over all epochs.
 
 import numpy as np
 
-from dualprune.score.observed import check_probabilities, mean_observed
+from dualprune.score.observed import check_probabilities, mean_observed, mean_of_rows
 from dualprune.signatures import Array
 
 
@@ -36,10 +36,5 @@ def variability(target_prob: Array) -> Array:
     """
     check_probabilities(target_prob)
     mean = mean_observed(target_prob)
-    squares, count = np.zeros((2, len(mean)))
-    for row in target_prob:
-        deviation = row - mean
-        seen = ~np.isnan(deviation)
-        np.add(squares, deviation**2, out=squares, where=seen)
-        count += seen
-    return np.sqrt(np.divide(squares, count, out=np.full_like(mean, np.nan), where=count > 0))
+    squares = ((row - mean) ** 2 for row in target_prob)
+    return np.sqrt(mean_of_rows(squares, len(mean)))

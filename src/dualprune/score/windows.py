@@ -1,6 +1,6 @@
 r"""The sliding-window kernel that DUAL, Dyn-Unc and TDDS share.
 
-.. math:: \sum_k w_k \, h_{ik} \sqrt{M_{ik} / d}
+.. math:: \sum_k w_k \, h_{ik} \sqrt{M_{ik}}
 
 where :math:`M_{ik}` is the sum of squared deviations of sample i in the window that starts at its
 k-th observed value, and :math:`h_{ik}` is 1 minus the window's mean, or just 1.
@@ -12,7 +12,7 @@ same operations run in the same order and give exactly the same result.
 """
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
 from typing import Any
@@ -31,20 +31,29 @@ _WIDTH = 2**15  # samples per task: a block stays small, and threads seldom wait
 _FEW = 2**10  # samples per task when all windows of each are laid out
 _STILL = 1.5e-5  # a window with less than 1e-10 of squares holds no step larger than this
 
-Weights = Callable[[int], Array]
 Kernel = Callable[[Array, int, int, int, Array, bool], tuple[Array, Array]]
+
+
+def mean_spread(values: Array, window: int, *, hard: bool) -> Array:
+    """Mean of the windows' standard deviations; if `hard`, each times 1 minus the window's mean.
+
+    >>> mean_spread(np.array([[0.0], [1.0], [0.0]]), 2, hard=False).round(3).tolist()
+    [0.707]
+    """
+    return weighted_spread(
+        values, window, weights=lambda n: np.full(n, 1 / n / np.sqrt(window - 1)), hard=hard
+    )
 
 
 def weighted_spread(
     values: Array,
     window: int,
     *,
-    weights: Weights,
-    divisor: float,
-    hard: bool,
+    weights: Callable[[int], Array],
+    hard: bool = False,
     largest: float = 1.0,
 ) -> Array:
-    """Sum the spread of every window of `window` values, weighted.
+    """Sum over all windows of `window` values the weighted root of their squared deviations.
 
     Parameters
     ----------
@@ -52,10 +61,8 @@ def weighted_spread(
         Shape (epochs, samples); NaN is missing, and windows slide over what was observed.
     weights
         Gives the weights of n windows, oldest first.
-    divisor
-        What the sum of squared deviations is divided by.
     hard
-        Multiply each spread by 1 minus the window's mean.
+        Multiply each root by 1 minus the window's mean.
     largest
         A bound on the values; if it is 1 they are checked to be probabilities.
     """
@@ -65,11 +72,8 @@ def weighted_spread(
     total: Array = np.empty(values.shape[1])
     doubtful = np.zeros(values.shape[1], bool)
 
-    def shares(epochs: int) -> Array:
-        return np.divide(weights(epochs - window + 1), np.sqrt(divisor))
-
     def roll(values: Array, ids: slice) -> tuple[Array, Array]:
-        sums, step = kernel(*_ready(values, ids), window, shares(len(values)), hard)
+        sums, step = kernel(*_ready(values, ids), window, weights(len(values) - window + 1), hard)
         return sums, step < _STILL * largest
 
     def first(start: int) -> None:
@@ -82,7 +86,8 @@ def weighted_spread(
     def again(ids: Array) -> None:
         for group, observed in _observed(values, ids, window):
             sums, still = roll(observed, slice(0, len(group)))
-            sums[still] = _one_by_one(observed[:, still], window, shares(len(observed)), hard=hard)
+            shares = weights(len(observed) - window + 1)
+            sums[still] = _one_by_one(observed[:, still], window, shares, hard=hard)
             total[group] = sums
 
     _in_threads(first, range(0, len(total), _WIDTH))
@@ -91,12 +96,9 @@ def weighted_spread(
     return total
 
 
-def _in_threads(task: Callable[[Any], None], parts: Sequence[Any]) -> None:
-    if len(parts) > 1:
-        with ThreadPoolExecutor(os.cpu_count()) as pool:
-            list(pool.map(task, parts))
-    elif parts:
-        task(parts[0])
+def _in_threads(task: Callable[[Any], None], parts: Iterable[Any]) -> None:
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        list(pool.map(task, parts))
 
 
 def _ready(values: Array, ids: slice) -> tuple[Array, int, int]:
@@ -109,11 +111,11 @@ def _ready(values: Array, ids: slice) -> tuple[Array, int, int]:
 def _observed(values: Array, ids: Array, window: int) -> Iterator[tuple[Array, Array]]:
     """Group samples by how many values they have; gives their ids and those values."""
     block = values[:, ids].astype(np.float64)
-    seen = ~np.isnan(block)
-    counts = seen.sum(axis=0)
+    present = ~np.isnan(block)
+    counts = present.sum(axis=0)
     for count in np.unique(counts[counts >= window]):
         group = np.flatnonzero(counts == count)
-        observed = block.T[group][seen.T[group]].reshape(len(group), count)
+        observed = block.T[group][present.T[group]].reshape(len(group), count)
         yield ids[group], np.ascontiguousarray(observed.T)
 
 

@@ -1,19 +1,17 @@
 """Selectors: from scores and a budget to the ids to keep, sorted."""
 
-from collections.abc import Callable
-
 from dualprune.select.beta import anchor_confidence, beta
 from dualprune.select.boss import boss
 from dualprune.select.budget import budget
 from dualprune.select.bws import bws
+from dualprune.select.candidates import Notes
 from dualprune.select.d2 import d2
 from dualprune.select.k_center import k_center
 from dualprune.select.moderate import moderate
-from dualprune.select.notes import Notes
 from dualprune.select.random import random
 from dualprune.select.stratified import stratified
 from dualprune.select.top import top
-from dualprune.signatures import Array
+from dualprune.signatures import Function
 
 __all__ = [
     "SELECTORS",
@@ -31,6 +29,6 @@ __all__ = [
     "top",
 ]
 
-SELECTORS: dict[str, Callable[..., Array]] = {
+SELECTORS: dict[str, Function] = {
     f.__name__: f for f in (top, random, beta, stratified, moderate, k_center, d2, boss, bws)
 }

@@ -16,17 +16,8 @@ higher share pruned.
 import numpy as np
 
 from dualprune.errors import InputError
-from dualprune.select.keys import (
-    BETA,
-    Balance,
-    Unscored,
-    check_budget,
-    choose,
-    smallest,
-    ties,
-    uniform,
-)
-from dualprune.select.notes import Notes
+from dualprune.select.candidates import Balance, Notes, Unscored, check_budget, choose
+from dualprune.select.keys import BETA, smallest, ties, uniform
 from dualprune.signatures import Array
 
 

@@ -16,12 +16,11 @@ from heapq import heappop, heappush
 import numpy as np
 
 from dualprune.errors import InputError
+from dualprune.select.candidates import Notes, Unscored, check_budget, hardest, remaining, scored
 from dualprune.select.d2 import check_graph
-from dualprune.select.keys import Unscored, check_budget, scored, ties
+from dualprune.select.keys import ties
 from dualprune.select.neighbours import graph
-from dualprune.select.notes import Notes
-from dualprune.select.quotas import classes, proportional
-from dualprune.select.stratified import hardest, remaining
+from dualprune.select.quotas import chosen_of_each, classes, proportional
 from dualprune.signatures import Array
 
 
@@ -100,33 +99,22 @@ def boss(
         raise InputError(f"alpha and beta must be at least 1, got {alpha} and {beta}")
     notes, tie_keys = notes or Notes(), ties(seed, len(scores))
     kept, have, rest = scored(np.isnan(scores), k, unscored, notes)
-    dropped = _hardest_of_each(aum, labels, cut_off, tie_keys)
+    dropped = hardest(aum, cut_off, tie_keys, labels=labels)
     left = remaining(have, dropped, rest, cut_off, notes)
-    groups = classes(labels, left)
-    quotas = proportional(np.array([len(group) for group in groups], np.int64), rest)
-    for group, quota in zip(groups, quotas, strict=True):
-        chosen = group
-        if 0 < quota < len(group):
-            importance = _importance(scores[group], alpha, beta)
-            edges = _similar(features[group], neighbours)
-            chosen = group[_representatives(importance, edges, tie_keys[group], quota)]
-        kept = np.concatenate([kept, chosen[:quota]])
-    return np.sort(kept)
 
+    def choose(group: Array, quota: int) -> list[int]:
+        importance = _importance(scores[group], alpha, beta)
+        edges = _similar(features[group], neighbours)
+        return _representatives(importance, edges, tie_keys[group], quota)
 
-def _hardest_of_each(aum: Array | None, labels: Array, cut_off: float, ties: Array) -> Array:
-    dropped = [
-        group[hardest(None if aum is None else aum[group], cut_off, ties[group])]
-        for group in classes(labels, np.arange(len(labels)))
-    ]
-    return np.concatenate(dropped)
+    chosen = chosen_of_each(classes(labels, left), proportional, rest, choose)
+    return np.sort(np.concatenate([kept, *chosen]))
 
 
 def _importance(scores: Array, alpha: float, beta: float) -> Array:
     above = scores.astype(np.float64) - scores.min()
     scaled = above / above.max() if above.any() else np.full(len(above), 0.5)
-    importance: Array = scaled ** (alpha - 1) * (1 - scaled) ** (beta - 1)
-    return importance
+    return scaled ** (alpha - 1) * (1 - scaled) ** (beta - 1)
 
 
 def _similar(features: Array, neighbours: int) -> tuple[Array, Array, Array]:

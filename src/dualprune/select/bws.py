@@ -18,8 +18,8 @@ from math import ceil
 import numpy as np
 
 from dualprune.errors import InputError
-from dualprune.select.keys import Unscored, check_budget, scored, ties
-from dualprune.select.notes import Notes
+from dualprune.select.candidates import Notes, Unscored, check_budget, scored
+from dualprune.select.keys import ties
 from dualprune.select.quotas import proportional
 from dualprune.signatures import Array
 

@@ -16,13 +16,13 @@ from typing import Literal
 import numpy as np
 
 from dualprune.errors import InputError
-from dualprune.select.keys import Unscored, check_budget, scored, ties
+from dualprune.select.candidates import Notes, Unscored, check_budget, hardest, remaining, scored
+from dualprune.select.keys import ties
 from dualprune.select.neighbours import graph
-from dualprune.select.notes import Notes
-from dualprune.select.quotas import classes, even
-from dualprune.select.stratified import hardest, remaining
+from dualprune.select.quotas import chosen_of_each, classes, even
 from dualprune.signatures import Array, check_choice
 
+Scope = Literal["class", "global"]
 Graph = tuple[Array, Array, Array]
 
 
@@ -37,7 +37,7 @@ def d2(
     neighbours: int = 5,
     gamma: float = 0.1,
     cut_off: float = 0.0,
-    scope: Literal["class", "global"] = "class",
+    scope: Scope = "class",
     unscored: Unscored = "error",
     notes: Notes | None = None,
 ) -> Array:
@@ -98,20 +98,18 @@ def d2(
     notes, tie_keys = notes or Notes(), ties(seed, len(scores))
     kept, have, rest = scored(np.isnan(scores), k, unscored, notes)
     left = remaining(have, hardest(aum, cut_off, tie_keys), rest, cut_off, notes)
+
+    def choose(group: Array, quota: int) -> list[int]:
+        edges = graph(features[group], neighbours)
+        values = forward(np.asarray(scores, np.float64)[group], edges)
+        return greedy(values, edges, tie_keys[group], quota, gamma=gamma)
+
     groups = classes(labels if scope == "class" else None, left)
-    quotas = even(np.array([len(group) for group in groups]), rest)
-    for group, quota in zip(groups, quotas, strict=True):
-        chosen = group
-        if 0 < quota < len(group):
-            edges = graph(features[group], neighbours)
-            values = forward(np.asarray(scores, np.float64)[group], edges)
-            chosen = group[greedy(values, edges, tie_keys[group], quota, gamma=gamma)]
-        kept = np.concatenate([kept, chosen[:quota]])
-    return np.sort(kept)
+    return np.sort(np.concatenate([kept, *chosen_of_each(groups, even, rest, choose)]))
 
 
 def _check(labels: Array | None, gamma: float, scope: str) -> None:
-    check_choice("scope", scope, Literal["class", "global"])
+    check_choice("scope", scope, Scope)
     if scope == "class" and labels is None:
         raise InputError("d2 by class needs the labels; give them or choose scope='global'")
     if not gamma >= 0:

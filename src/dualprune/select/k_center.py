@@ -12,9 +12,9 @@ from heapq import heapify, heappop, heappush
 import numpy as np
 
 from dualprune.errors import InputError
-from dualprune.select.keys import Balance, check_budget, ties
-from dualprune.select.notes import Notes
-from dualprune.select.quotas import classes, even, proportional
+from dualprune.select.candidates import Balance, Notes, check_budget
+from dualprune.select.keys import ties
+from dualprune.select.quotas import chosen_of_each, classes, even, proportional
 from dualprune.signatures import Array, check_choice
 
 
@@ -63,23 +63,19 @@ def k_center(
     check_choice("balance", balance, Balance)
     if balance != "none" and labels is None:
         raise InputError("balancing classes needs the labels")
-    notes = notes or Notes()
-    notes.kept = "chosen"
-    tie_keys, everyone = ties(seed, len(features)), np.arange(len(features))
-    groups = classes(None if balance == "none" else labels, everyone)
-    divided = even if balance == "uniform" else proportional
-    quotas = divided(np.array([len(group) for group in groups]), k)
-    centres = [
-        group[_farthest_first(features[group], tie_keys[group], quota)]
-        for group, quota in zip(groups, quotas, strict=True)
-    ]
-    return np.sort(np.concatenate(centres))
+    (notes or Notes()).kept = "chosen"
+    tie_keys = ties(seed, len(features))
+
+    def centres(group: Array, quota: int) -> Array:
+        return _farthest_first(features[group], tie_keys[group], quota)
+
+    groups = classes(None if balance == "none" else labels, np.arange(len(features)))
+    divide = even if balance == "uniform" else proportional
+    return np.sort(np.concatenate(chosen_of_each(groups, divide, k, centres)))
 
 
 def _farthest_first(features: Array, ties: Array, k: int) -> Array:
     """Give the positions of k centres in the order in which they are chosen."""
-    if k in (0, len(features)):
-        return np.arange(k)
     points = features - features.mean(axis=0, dtype=np.float64)
     squares = np.einsum("ij,ij->i", points, points)
     first = np.lexsort((ties, squares))[0]

@@ -1,24 +1,16 @@
-"""One key per sample, and the k smallest of them, overall or by class.
+"""One key per sample, and the k smallest of them, overall or of each group.
 
 Random keys are a pure function of (seed, id): a coreset does not depend on the order in which
 samples are visited, on how they are divided into blocks, or on any global generator.
 """
 
-from typing import Literal
-
 import numpy as np
 
 from dualprune.errors import InputError
-from dualprune.run.features import check_features
-from dualprune.select.notes import Notes
-from dualprune.select.quotas import even, numbered, proportional
-from dualprune.signatures import Array, check_choice
+from dualprune.signatures import Array
 
 BETA, RANDOM, STRATA, TIES = range(4)
 """Streams of random numbers, which are independent of each other."""
-
-Balance = Literal["none", "proportional", "uniform"]
-Unscored = Literal["error", "keep", "drop"]
 
 
 def uniform(seed: int, start: int, stop: int, *, stream: int = 0) -> Array:
@@ -47,29 +39,6 @@ def ties(seed: int, samples: int) -> Array:
     [0.475, 0.488, 0.555]
     """
     return uniform(seed, 0, samples, stream=TIES)
-
-
-def check_budget(k: int, *columns: Array | None, features: Array | None = None) -> None:
-    """Refuse a budget below 1 or above the number of samples, and arrays of different lengths.
-
-    >>> check_budget(1, np.zeros(3), np.zeros((3, 1)))
-    Traceback (most recent call last):
-    dualprune.errors.InputError: scores, labels and the like have shape (samples,), ...
-    """
-    present = [column for column in columns if column is not None]
-    for shape in map(np.shape, present):
-        if len(shape) != 1:
-            raise InputError(
-                f"scores, labels and the like have shape (samples,), got {shape}; "
-                "give one value per sample"
-            )
-    lengths = [len(array) for array in (*present, features) if array is not None]
-    if len(set(lengths)) > 1:
-        raise InputError(f"the arrays have {lengths} entries; each needs one per sample")
-    if not 1 <= k <= lengths[0]:
-        raise InputError(f"k must be from 1 to {lengths[0]}, the number of samples; got {k}")
-    if features is not None:
-        check_features(features)
 
 
 def smallest(keys: Array, k: int, ties: Array) -> Array:
@@ -136,8 +105,7 @@ def _leading_bits(keys: Array) -> Array:
     single += 0  # -0 becomes 0
     flipped = single.view(np.int32) >> 31  # all bits of a negative number, else only the sign
     flipped |= -(2**31)
-    bits: Array = single.view(np.uint32) ^ flipped.view(np.uint32)
-    return bits
+    return single.view(np.uint32) ^ flipped.view(np.uint32)
 
 
 def _below_and_equal(keys: Array, k: int) -> tuple[Array, Array]:
@@ -149,98 +117,4 @@ def _below_and_equal(keys: Array, k: int) -> tuple[Array, Array]:
 def _first(ids: Array, ties: Array, count: int) -> Array:
     """Give the `count` of these ids with the smallest ties, equal ones by position."""
     below, equal = _below_and_equal(ties[ids], count)
-    chosen: Array = ids[np.concatenate([below, equal[: count - len(below)]])]
-    return chosen
-
-
-def choose(
-    keys: Array,
-    k: int,
-    ties: Array,
-    *,
-    labels: Array | None = None,
-    balance: Balance = "none",
-    floor: int = 0,
-    unscored: Unscored = "error",
-    notes: Notes | None = None,
-) -> Array:
-    """Give the ids of the k smallest keys, sorted, overall or balanced by class.
-
-    A sample without a score has the key NaN; that is an error, or the sample is kept before all
-    others, or dropped. `floor` first takes that many of each class (all of a smaller one) and then
-    the rest regardless of class.
-
-    >>> keys, labels = np.array([0.1, 0.2, 0.3, 0.4]), np.array([0, 0, 0, 1])
-    >>> choose(keys, 2, keys, labels=labels, floor=1).tolist()
-    [0, 3]
-    """
-    check_budget(k, keys, labels)
-    check_choice("balance", balance, Balance)
-    missing = np.isnan(keys)
-    if not missing.any():
-        return _balanced(keys, k, ties, labels, balance, floor)
-    without, have, rest = scored(missing, k, unscored, notes or Notes())
-    labels = None if labels is None else labels[have]
-    chosen = have[_balanced(keys[have], rest, ties[have], labels, balance, floor)]
-    return np.sort(np.concatenate([without, chosen]))
-
-
-def scored(missing: Array, k: int, unscored: Unscored, notes: Notes) -> tuple[Array, Array, int]:
-    """Give the ids kept without a score, the ids that have one, and how many of those to keep.
-
-    >>> scored(np.array([False, True, False]), 2, "keep", Notes())
-    (array([1]), array([0, 2]), 1)
-    """
-    check_choice("unscored", unscored, Unscored)
-    without, have = np.flatnonzero(missing), np.flatnonzero(~missing)
-    if len(without):
-        notes.reasons["unscored"] = without
-    if len(without) and unscored == "error":
-        raise InputError(
-            f"{len(without)} of {len(missing)} samples have no score (too few epochs saw them); "
-            "choose unscored='keep' to keep all of them or unscored='drop' to keep none"
-        )
-    kept = without if unscored == "keep" else without[:0]
-    if not 0 <= k - len(kept) <= len(have):
-        raise InputError(
-            f"cannot keep {k} of {len(missing)} samples with unscored={unscored!r}: "
-            f"{len(without)} of them have no score"
-        )
-    return kept, have, k - len(kept)
-
-
-def _balanced(
-    keys: Array, k: int, ties: Array, labels: Array | None, balance: Balance, floor: int
-) -> Array:
-    if balance == "none" and floor == 0:
-        return smallest(keys, k, ties)
-    if labels is None:
-        raise InputError("balancing classes needs the labels")
-    if balance != "none" and floor:
-        raise InputError(f"choose balance={balance!r} or floor={floor}, not both")
-    if floor < 0:
-        raise InputError(f"floor must not be negative, got {floor}")
-    groups, sizes = numbered(labels)
-    if balance != "none":
-        quotas = proportional(sizes, k) if balance == "proportional" else even(sizes, k)
-        return smallest_of_each(keys, groups, quotas, ties)
-    return _with_floor(keys, k, ties, groups, np.minimum(sizes, floor))
-
-
-def _with_floor(keys: Array, k: int, ties: Array, groups: Array, quotas: Array) -> Array:
-    if quotas.sum() > k:
-        raise InputError(
-            f"a floor of {quotas.max()} per class needs {quotas.sum()} samples, k is {k}; "
-            "lower the floor or keep more"
-        )
-    best = smallest(keys, k, ties)
-    short = np.bincount(groups[best], minlength=len(quotas)) < quotas
-    if not short.any():
-        return best
-    enough = short[groups]
-    enough[best] = True
-    pool = np.flatnonzero(enough)
-    keys, ties = keys[pool], ties[pool]
-    sure = smallest_of_each(keys, groups[pool], quotas, ties)
-    keys[sure], ties[sure] = -np.inf, -np.inf  # before all others
-    return pool[smallest(keys, k, ties)]
+    return ids.take(np.concatenate([below, equal[: count - len(below)]]))

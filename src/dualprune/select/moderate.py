@@ -11,8 +11,8 @@ from typing import Literal
 
 import numpy as np
 
-from dualprune.select.keys import check_budget, ties
-from dualprune.select.notes import Notes
+from dualprune.select.candidates import Notes, check_budget
+from dualprune.select.keys import ties
 from dualprune.select.quotas import classes
 from dualprune.signatures import Array, check_choice
 
@@ -68,8 +68,7 @@ def moderate(
     """
     check_budget(k, labels, features=features)
     check_choice("centre", centre, Centre)
-    notes = notes or Notes()
-    notes.kept = "chosen"
+    (notes or Notes()).kept = "chosen"
     order = np.lexsort((ties(seed, len(features)), _distances(features, labels, centre)))
     nearer = (len(features) - k + 1) // 2
     return np.sort(order[nearer : nearer + k])

@@ -99,8 +99,7 @@ def _near(points: Array, squares: Array, block: slice, k: int) -> Array:
     bound[rows, block.start + rows] = np.inf
     enough = _level(bound, k) + 2 * error * squares[block]
     bound -= 2 * error * squares
-    marked: Array = bound <= enough[:, None]
-    return marked
+    return bound <= enough[:, None]
 
 
 def _level(bound: Array, k: int) -> Array:
@@ -111,8 +110,7 @@ def _level(bound: Array, k: int) -> Array:
     size = max(1, min(32, bound.shape[1] // (8 * k)))
     parts = bound.shape[1] // size
     least = bound[:, : size * parts].reshape(len(bound), size, parts).min(axis=1)
-    level: Array = np.partition(least, k - 1, axis=1)[:, k - 1]
-    return level
+    return np.partition(least, k - 1, axis=1)[:, k - 1]
 
 
 def _index(points: Array) -> Any:

@@ -1,5 +1,7 @@
 """Divide samples into classes, and a budget among groups."""
 
+from collections.abc import Callable
+
 import numpy as np
 
 from dualprune.signatures import Array
@@ -43,6 +45,27 @@ def classes(labels: Array | None, ids: Array) -> list[Array]:
     known = np.zeros(len(ids)) if labels is None else labels[ids]
     ends = np.cumsum(np.unique(known, return_counts=True)[1])
     return np.split(ids[np.argsort(known, kind="stable")], ends)[:-1]
+
+
+def chosen_of_each(
+    groups: list[Array],
+    divide: Callable[[Array, int], Array],
+    k: int,
+    choose: Callable[[Array, int], Array | list[int]],
+) -> list[Array]:
+    """Give the k ids that are kept, by group, when `divide` makes the quotas.
+
+    `choose` gives the positions of those to keep; it is asked only for part of a group.
+
+    >>> groups = [np.array([4, 7]), np.array([1, 2, 3])]
+    >>> [ids.tolist() for ids in chosen_of_each(groups, even, 4, lambda ids, k: [0, 2])]
+    [[4, 7], [1, 3]]
+    """
+    quotas = divide(np.array([len(group) for group in groups], np.int64), k)
+    return [
+        group[choose(group, quota)] if 0 < quota < len(group) else group[:quota]
+        for group, quota in zip(groups, quotas, strict=True)
+    ]
 
 
 def numbered(labels: Array) -> tuple[Array, Array]:

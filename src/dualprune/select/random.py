@@ -5,8 +5,8 @@ r"""Random: every subset is equally likely; the baseline.
 for every set S of k samples out of N.
 """
 
-from dualprune.select.keys import RANDOM, Balance, choose, uniform
-from dualprune.select.notes import Notes
+from dualprune.select.candidates import Balance, Notes, choose
+from dualprune.select.keys import RANDOM, uniform
 from dualprune.signatures import Array
 
 

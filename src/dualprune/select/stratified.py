@@ -6,22 +6,11 @@
 4. Draw uniformly inside each stratum.
 """
 
-from decimal import Decimal
-
 import numpy as np
 
 from dualprune.errors import InputError
-from dualprune.select.keys import (
-    STRATA,
-    Unscored,
-    check_budget,
-    scored,
-    smallest,
-    smallest_of_each,
-    ties,
-    uniform,
-)
-from dualprune.select.notes import Notes
+from dualprune.select.candidates import Notes, Unscored, check_budget, hardest, remaining, scored
+from dualprune.select.keys import STRATA, smallest_of_each, ties, uniform
 from dualprune.select.quotas import even
 from dualprune.signatures import Array
 
@@ -87,36 +76,6 @@ def stratified(
     draws = uniform(seed, 0, len(scores), stream=STRATA)[left]
     chosen = left[smallest_of_each(draws, levels, quotas, draws)]
     return np.sort(np.concatenate([without, chosen]))
-
-
-def hardest(aum: Array | None, cut_off: float, ties: Array) -> Array:
-    """Give the ids that a cut-off drops: the highest `aum`, at most that share, rounded down."""
-    if not 0 <= cut_off < 1:
-        raise InputError(f"cut_off is a share of the samples, from 0 to below 1; got {cut_off}")
-    if cut_off == 0:
-        return np.empty(0, np.int64)
-    if aum is None:
-        raise InputError("a cut-off needs aum, such as score.aum(run['margin'])")
-    count = int(Decimal(str(cut_off)) * len(aum))
-    return smallest(np.where(np.isnan(aum), np.inf, -aum), count, ties)
-
-
-def remaining(have: Array, dropped: Array, k: int, cut_off: float, notes: Notes) -> Array:
-    """Give the ids of `have` that are not dropped, or refuse to keep more than those.
-
-    >>> remaining(np.arange(4), np.array([1]), 3, 0.25, Notes()).tolist()
-    [0, 2, 3]
-    """
-    cut = np.isin(have, dropped, assume_unique=True)
-    left = have[~cut]
-    if k > len(left):
-        raise InputError(
-            f"cannot keep {k} of {len(have)} samples after a cut-off of {cut_off}: "
-            f"{len(left)} are left; keep fewer or cut off less"
-        )
-    if cut.any():
-        notes.reasons["cut_off"] = have[cut]
-    return left
 
 
 def _levels(scores: Array, strata: int) -> Array:

@@ -8,8 +8,8 @@ random up to k.
 
 import numpy as np
 
-from dualprune.select.keys import Balance, Unscored, choose, ties
-from dualprune.select.notes import Notes
+from dualprune.select.candidates import Balance, Notes, Unscored, choose
+from dualprune.select.keys import ties
 from dualprune.signatures import Array
 
 
