@@ -153,6 +153,24 @@ def test_a_selector_of_ones_own_must_give_k_different_ids(run, ids, wrong):
         choose(run, Method(None, bad), keep=3)
 
 
+def test_a_selector_may_read_a_signal_before_anything_of_one_value_per_sample(run):
+    def last(loss: Array, *, k: int) -> Array:
+        return np.arange(loss.shape[1])[-k:]
+
+    assert choose(run, Method(None, last), keep=3).ids.tolist() == [1435, 1436, 1437]
+
+
+def test_an_optional_score_that_cannot_be_had_is_left_out(tmp_path):
+    def either(loss: Array, tdds: Array | None = None) -> Array:
+        assert tdds is None
+        return loss.mean(axis=0)
+
+    run = record_run(tmp_path, signals=["loss"])
+    assert len(choose(run, Method(either), keep=3)) == 3
+    with pytest.raises(MissingError, match="no 'entropy'"):
+        choose(run, "entropy", keep=3)
+
+
 def test_a_score_of_ones_own_must_look_at_each_sample_by_itself(run):
     def ranked(target_prob: Array) -> Array:
         return np.argsort(np.argsort(target_prob.mean(axis=0))) / target_prob.shape[1]

@@ -109,7 +109,7 @@ def chosen(cell: Cell, home: Path) -> Coreset:
         runs = [run_of(wanted, home) for wanted in cell.recordings]
         arrays = Arrays(runs, epochs=method.epochs, features=method.features)
         return choose_from(arrays, method, k=k, seed=cell.seed)
-    ids = select_ids(method, {"labels": labels}, k=k, seed=cell.seed)
+    ids = select_ids(method, {"labels": labels}, len(labels), k=k, seed=cell.seed)
     return Coreset(
         ids,
         Card(

@@ -67,7 +67,7 @@ class Arrays:
 
     def has(self, name: str) -> bool:
         """Whether an array of this name can be had from these epochs."""
-        if name in SCORES and name not in inputs(SCORES[name]):
+        if _is_score(name):
             return self.can_score(SCORES[name], {})
         return all(run.has(source) for run in self.runs for source in sources([name]))
 
@@ -134,6 +134,11 @@ def _key(fn: Function, knobs: Mapping[str, Any]) -> tuple[Function, str]:
     return fn, repr(sorted(check_knobs(fn, knobs).items()))
 
 
+def _is_score(name: str) -> bool:
+    """Whether a name is that of a score; `entropy` is also the signal that its score reads."""
+    return name in SCORES and name not in inputs(SCORES[name])
+
+
 def sources(names: Iterable[str]) -> set[str]:
     """What arrays of these names are made of: recorded signals, `labels`, `features`.
 
@@ -144,7 +149,7 @@ def sources(names: Iterable[str]) -> set[str]:
     for name in names:
         if name in DERIVED:
             recorded |= {"labels" if n == "label" else n for n in inputs(DERIVED[name])}
-        elif name in SCORES and name not in inputs(SCORES[name]):
+        elif _is_score(name):
             required = [n for n, needed in inputs(SCORES[name]).items() if needed]
             recorded |= sources(required)
         else:
@@ -160,7 +165,7 @@ def _signals(fn: Function, run: Run) -> set[str]:
             names.add("label")
         elif run.has(name):
             names.add(name)
-        elif name in SCORES:
+        elif _is_score(name) and (needed or all(map(run.has, sources([name])))):
             names |= _signals(SCORES[name], run)
         elif needed:
             raise MissingError(_missing(name, run))
@@ -174,7 +179,7 @@ def _apply(fn: Function, block: Mapping[str, Array], knobs: Mapping[str, Any]) -
             data[name] = block[name]
         elif name == "labels":
             data[name] = block["label"].max(axis=0)  # -1 where an epoch did not see the sample
-        elif name in SCORES and (needed or _can(SCORES[name], block)):
+        elif _is_score(name) and (needed or _can(SCORES[name], block)):
             data[name] = _apply(SCORES[name], block, {})
     return fn(**data, **knobs)
 

@@ -74,7 +74,8 @@ def choose_from(arrays: Arrays, method: Method, *, k: int, seed: int) -> Coreset
     """Choose `k` samples; every array that goes in is over the same epochs."""
     scores, confidences = _scores(arrays, method)
     scorer, notes = method.scorer, Notes()
-    ids = select_ids(method, _data(arrays, method, scores), k=k, seed=seed, notes=notes)
+    data = _data(arrays, method, scores)
+    ids = select_ids(method, data, arrays.samples, k=k, seed=seed, notes=notes)
     card = Card(
         method=method.name,
         score=None if scorer is None else name_of(scorer),
@@ -129,6 +130,7 @@ def _data(arrays: Arrays, method: Method, scores: Array | None) -> dict[str, Arr
 def select_ids(
     method: Method,
     data: Mapping[str, Array | None],
+    samples: int,
     *,
     k: int,
     seed: int,
@@ -140,11 +142,10 @@ def select_ids(
     taken = {name: value for name, value in reserved.items() if name in signature(fn).parameters}
     knobs = check_knobs(fn, method.select_knobs)
     ids = np.unique(fn(**data, **knobs, **taken))
-    samples = len(next(values for values in data.values() if values is not None))
     if len(ids) != k or ids.dtype.kind not in "iu" or not 0 <= ids[0] <= ids[-1] < samples:
         raise InputError(
             f"{name_of(fn)} must give {k} different ids from 0 to {samples - 1}, got {len(ids)} of "
-            f"type {ids.dtype}, from {ids.min(initial=0)} to {ids.max(initial=0)}"
+            f"type {ids.dtype}" + (f", from {ids[0]} to {ids[-1]}" if len(ids) else "")
         )
     return ids.astype(np.int64)
 

@@ -56,7 +56,10 @@ def check_budget(k: int, *columns: Array | None, features: Array | None = None) 
     if len(set(lengths)) > 1:
         raise InputError(f"the arrays have {lengths} entries; each needs one per sample")
     if not 1 <= k <= lengths[0]:
-        raise InputError(f"k must be from 1 to {lengths[0]}, the number of samples; got {k}")
+        raise InputError(
+            f"k must be from 1 to {lengths[0]}, the number of samples; got {k}"
+            + "; are signals (epochs, samples)?" * (k > lengths[0])
+        )
     if features is not None:
         check_features(features)
 
@@ -141,6 +144,7 @@ def choose(
     """
     check_budget(k, keys, labels)
     check_choice("balance", balance, Balance)
+    check_choice("unscored", unscored, Unscored)
     missing = np.isnan(keys)
     if not missing.any():
         return _balanced(keys, k, ties, labels, balance, floor)
