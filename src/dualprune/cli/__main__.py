@@ -27,18 +27,10 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="Find the small part of a training set that is worth training on.",
 )
-app.command()(demo)
-app.command()(prune)
-app.command()(record)
 app.add_typer(score, name="score")
 app.add_typer(select, name="select")
-app.command()(train)
-app.command()(compare)
-app.command()(report)
-app.command()(audit)
-app.command()(reproduce)
-app.command()(methods)
-app.command()(doctor)
+for _command in (demo, prune, record, train, compare, report, audit, reproduce, methods, doctor):
+    app.command()(_command)
 
 
 def main() -> None:

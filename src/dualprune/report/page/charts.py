@@ -89,9 +89,9 @@ def _bars(plot: figure, counts: Array, edges: Array, color: str) -> None:
 def accuracies(compared: list[Compared]) -> dict[str, Any]:
     """Draw the accuracy of each method against the share kept; bars are standard deviations."""
     plot = _chart("kept (%)", "accuracy (%)")
-    for full in (entry for entry in compared if entry.whole):
+    for full in (entry for entry in compared if entry.share == 1):
         plot.hspan(y=100 * full.accuracy, line_color=full.color, line_dash="dashed", line_width=2)
-    for method in dict.fromkeys(entry.method for entry in compared if not entry.whole):
+    for method in dict.fromkeys(entry.method for entry in compared if entry.share < 1):
         points = sorted((p for p in compared if p.method == method), key=lambda p: p.share)
         shares = [100 * p.share for p in points]
         means = np.array([100 * p.accuracy for p in points])
