@@ -1,6 +1,7 @@
-"""Results of methods against the share pruned: mean and deviation over seeds.
+"""A curve per method: its results against the share pruned, and how it uses the samples.
 
-Each method has an array of shape (shares, seeds), where a missing number is NaN.
+Results are drawn as mean and deviation over seeds: each method has an array of shape
+(shares, seeds), where a missing number is NaN.
 """
 
 from collections.abc import Iterable, Mapping
@@ -119,6 +120,26 @@ def removed_curves(
     _in_percent(axes)
     names = [with_gaps(method, values) for method, values in removed.items()]
     legend_beside(axes, lines, [*names, "perfect", "expected at random"])
+    return axes
+
+
+def use_curves(axes: "Axes", uses: Mapping[str, Array]) -> "Axes":
+    """Draw how often each sample was used, the most used at the left; 1 is the mean.
+
+    `uses` holds for each method how often every sample was used, or evenly spaced quantiles of it.
+
+    References
+    ----------
+    The comparison with dynamic pruning of Cho et al., 2025. arXiv:2502.06905
+    """
+    lines = []
+    for counts, color in zip(uses.values(), cycle(COLORS), strict=False):
+        relative = np.sort(counts)[::-1] / counts.mean()
+        lines += axes.plot(np.linspace(0, 1, len(relative)), relative, color=color)
+    axes.set(xlabel="samples, the most used first (%)", ylabel="times used / mean")
+    axes.xaxis.set_major_formatter(percent)
+    legend_beside(axes, lines, uses)
+    tidy(axes)
     return axes
 
 
