@@ -34,7 +34,7 @@ for _command in (demo, prune, record, train, compare, report, audit, reproduce, 
 
 
 def main() -> None:
-    """Run a command; what the user can mend is one sentence, anything else keeps its traceback."""
+    """Run a command; a mistake of the user is one sentence, anything else keeps its traceback."""
     warnings.formatwarning = lambda message, *_: f"dualprune: {message}\n"
     try:
         app()

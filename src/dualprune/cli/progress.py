@@ -39,7 +39,7 @@ class _Line:
 
 
 def duration(seconds: float) -> str:
-    """Say a time as people do.
+    """Write a time in seconds, in minutes or in hours.
 
     >>> duration(4.23), duration(75), duration(7300)
     ('4.2 s', '1 min 15 s', '2 h 1 min')

@@ -115,7 +115,10 @@ def _dual(arrays: Arrays) -> Array | None:
 
 
 def _what_if(scores: Array | None, confidences: Array, coreset: Coreset | None) -> WhatIf | None:
-    """Take scores and knobs of the coreset if DUAL and Beta chose it, else the defaults."""
+    """Give what choosing another share needs, None without DUAL scores.
+
+    Scores and knobs are those of the coreset if DUAL and Beta chose it, else the defaults.
+    """
     if scores is None:
         return None
     values, seed, mu = check_knobs(beta, {}), 0, None

@@ -16,7 +16,7 @@ _WHOLE = "#80868f"
 
 
 class Result(Protocol):
-    """A line of `results.jsonl`; the training on all the data prunes nothing."""
+    """A line of `results.jsonl`; `pruned` is 0 for the training on all the data."""
 
     @property
     def row(self) -> str: ...
