@@ -25,7 +25,7 @@ from scipy.stats import beta as beta_distribution
 
 from dualprune.errors import InputError, MissingError
 from dualprune.experiments.lines import by_share, seed_means
-from dualprune.report import draw_moons, figures
+from dualprune.report import figures
 from dualprune.report.figures.canvas import BLUE, GREY, ORANGE, REFERENCE, plain, ramp
 from dualprune.report.figures.seeds import mean_and_deviation
 from dualprune.select.beta import parameters
@@ -538,7 +538,7 @@ def test_of_very_many_samples_the_rare_ones_are_all_shown_in_small_files(tmp_pat
 def test_one_image_has_a_panel_for_each_title(tmp_path):
     given = numbers()
     panels = {"score": given.score, "kept": given.score > 0.5, r"$\frac{$": given.score < 0.5}
-    draw_moons(tmp_path / "moon.png", *place(given), panels)
+    figures.draw_moons(tmp_path / "moon.png", *place(given), panels)
     with Image.open(tmp_path / "moon.png") as image:
         assert image.size == (2250, 630)
 

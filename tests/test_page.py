@@ -483,13 +483,13 @@ LINES = [
 
 def test_comparisons_are_brought_together_over_seeds():
     whole, dual, random = summarise(LINES)
-    assert (dual.method, dual.seeds, dual.whole) == ("dual+beta", 2, False)
+    assert (dual.method, dual.seeds) == ("dual+beta", 2)
     assert dual.share == pytest.approx(0.3)
     assert dual.accuracy == pytest.approx(0.8)
     assert dual.deviation == pytest.approx(0.02**0.5)
     assert (dual.training, dual.cost) == (5 / 20, 10 / 20)
     assert (random.deviation, random.cost) == (0.0, 5 / 20)
-    assert (whole.whole, whole.share, whole.cost) == (True, 1.0, 1.0)
+    assert (whole.share, whole.cost) == (1.0, 1.0)
     assert whole.method == "all the data"
     assert len({whole.color, dual.color, random.color}) == 3
     assert summarise([]) == []

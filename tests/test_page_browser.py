@@ -163,7 +163,7 @@ def chosen(browser):
         browser, "[...document.querySelectorAll('#chosen-tiles .tile')].map((t) => +t.dataset.id)"
     )
     assert file.startswith("data:text/csv,id\n")
-    return text(browser, "#chosen-told"), [*map(int, file.split("\n")[1:-1])], tiles
+    return text(browser, "#chosen-title"), [*map(int, file.split("\n")[1:-1])], tiles
 
 
 def test_it_asks_nothing_of_any_network_and_cannot_be_made_to(browser, visiting, world):
@@ -295,13 +295,13 @@ def test_the_slider_keeps_what_the_library_would(browser, visiting, crowd):
     assert ask(browser, "document.getElementById('share-back').hidden")
     assert (crowd.coreset.columns["score"] == 0).sum() == 40
     assert slide(browser) == crowd.coreset.ids.tolist()
-    assert text(browser, "#share-told").startswith("33.5 % kept, 201 samples, of mean confidence")
+    assert text(browser, "#share-result").startswith("33.5 % kept, 201 samples, of mean confidence")
     densities = {}
     for percent in (1, 5, 30, 33.3, 60, 90, 97, 99):
         k = int(600 * percent / 100 + 0.5)
         assert slide(browser, percent) == crowd.keeping(k).tolist(), percent
-        assert f"kept, {k} samples" in text(browser, "#share-told")
-        assert "NaN" not in text(browser, "#share-told")
+        assert f"kept, {k} samples" in text(browser, "#share-result")
+        assert "NaN" not in text(browser, "#share-result")
         densities[percent] = tuple(ask(browser, "[...map.density.data.density]"))
     assert len(set(densities.values())) == len(densities)
     peaks = [np.argmax(densities[percent]) for percent in (5, 30, 90)]
@@ -311,7 +311,7 @@ def test_the_slider_keeps_what_the_library_would(browser, visiting, crowd):
     press_on(browser, "share-back")
     assert ask(browser, "[...column.id].filter((_, i) => kept[i])") == crowd.coreset.ids.tolist()
     assert ask(browser, "[...map.density.data.density]") == before
-    assert text(browser, "#share-told") == ""
+    assert text(browser, "#share-result") == ""
     assert float(ask(browser, "document.getElementById('share').value")) == pytest.approx(33.5)
     assert ask(browser, "document.getElementById('share-back').hidden")
 
@@ -341,9 +341,9 @@ def test_it_works_with_the_keyboard(browser, visiting, world):
     assert chosen(browser)[1] == [first, second]
     tab_to(browser, "share")
     press(browser, Keys.ARROW_RIGHT)
-    moved = until(browser, "document.getElementById('share-told').textContent")
+    moved = until(browser, "document.getElementById('share-result').textContent")
     press(browser, Keys.ARROW_RIGHT)
-    assert text(browser, "#share-told") != moved
+    assert text(browser, "#share-result") != moved
 
 
 def tab_to(browser, name):
@@ -508,7 +508,7 @@ def check_slider(browser, samples, scored):
     """Without a coreset, kept is what the slider says."""
     colored_by(browser, "kept")
     half = max(1, samples // 2)
-    assert f"50.0 % kept, {half} samples" in text(browser, "#share-told")
+    assert f"50.0 % kept, {half} samples" in text(browser, "#share-result")
     assert ask(browser, "map.painting.marked.reduce((sum, is) => sum + is, 0)") == half
     assert len(slide(browser, 1)) == max(1, samples // 100)
     assert len(slide(browser, 100)) == scored
@@ -531,7 +531,7 @@ def test_a_part_of_many_samples_is_drawn(browser, visiting, home, monkeypatch):
     assert ask(browser, "document.getElementById('moon').dataset.painted") == "20"
     assert "20 of 100 samples are drawn" in text(browser, ".note")
     assert len(slide(browser, 50)) == 10
-    assert "samples" not in text(browser, "#share-told")
+    assert "samples" not in text(browser, "#share-result")
 
 
 @pytest.mark.parametrize("name", ["world", "hostile"])

@@ -21,7 +21,7 @@ from dualprune.data import in_memory, load, write_tree
 from dualprune.errors import DamagedError, InputError, WriteError
 from dualprune.files import read_json, write_json
 from dualprune.method import Arrays
-from dualprune.report import draw_moons, moon
+from dualprune.report.figures import draw_moons, moon
 from dualprune.run.names import read_names, write_names
 from dualprune.train import Setup, recipes, record, train
 from dualprune.train.batches import Batches, augment

@@ -27,22 +27,14 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="Find the small part of a training set that is worth training on.",
 )
-app.command()(demo)
-app.command()(prune)
-app.command()(record)
 app.add_typer(score, name="score")
 app.add_typer(select, name="select")
-app.command()(train)
-app.command()(compare)
-app.command()(report)
-app.command()(audit)
-app.command()(reproduce)
-app.command()(methods)
-app.command()(doctor)
+for _command in (demo, prune, record, train, compare, report, audit, reproduce, methods, doctor):
+    app.command()(_command)
 
 
 def main() -> None:
-    """Run a command; what the user can mend is one sentence, anything else keeps its traceback."""
+    """Run a command; a mistake of the user is one sentence, anything else keeps its traceback."""
     warnings.formatwarning = lambda message, *_: f"dualprune: {message}\n"
     try:
         app()

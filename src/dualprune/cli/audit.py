@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from dualprune.cli.score import Epochs
+from dualprune.cli.options import Epochs
 from dualprune.suspects import Audit
 from dualprune.suspects import audit as rank_labels
 

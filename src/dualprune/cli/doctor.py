@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from dualprune.run.attempts import Attempt, Description
+from dualprune.run.attempts import Attempt
 from dualprune.run.health import EpochHealth, Health, examine
 
 
@@ -20,8 +20,11 @@ def doctor(run: Annotated[Path, typer.Argument(help="Folder of a run.")]) -> Non
 
 
 def _report(run: Path, health: Health) -> Iterator[str]:
-    if health.description is not None:
-        yield from _about(run, health.description)
+    description = health.description
+    if description is not None:
+        yield f"run         {run}"
+        yield f"samples     {description.samples:,} in {description.classes} classes"
+        yield f"signals     {', '.join(description.signals)}, from the {description.mode} pass"
     yield f"attempts    {len(health.attempts)}"
     for attempt in health.attempts:
         yield f"            {_attempt(attempt, health.epochs)}"
@@ -29,8 +32,8 @@ def _report(run: Path, health: Health) -> Iterator[str]:
     for epoch in health.incomplete:
         parts, writers = len(epoch.parts()), epoch.attempt.writers
         yield f"            {epoch.number} is incomplete ({parts} of {writers} parts) and not used"
-    if health.epochs and health.description is not None:
-        yield from _contents(health, health.description.samples)
+    if health.epochs and description is not None:
+        yield from _contents(health, description.samples)
     if health.features:
         yield f"features    after epochs {', '.join(map(str, health.features))}"
     if health.leftovers:
@@ -38,12 +41,6 @@ def _report(run: Path, health: Health) -> Iterator[str]:
         yield f"            {health.leftovers[0]}"
     yield "damage      " + ("none" if not health.damage else f"{len(health.damage)} found")
     yield from (f"            {line}" for line in health.damage)
-
-
-def _about(run: Path, description: Description) -> Iterator[str]:
-    yield f"run         {run}"
-    yield f"samples     {description.samples:,} in {description.classes} classes"
-    yield f"signals     {', '.join(description.signals)}, from the {description.mode} pass"
 
 
 def _attempt(attempt: Attempt, epochs: list[EpochHealth]) -> str:
@@ -54,10 +51,10 @@ def _attempt(attempt: Attempt, epochs: list[EpochHealth]) -> str:
 
 
 def _contents(health: Health, samples: int) -> Iterator[str]:
-    seen = sum(epoch.seen for epoch in health.epochs)
+    expected = samples * len(health.epochs)
+    missing = expected - sum(epoch.seen for epoch in health.epochs)
     least = min(health.epochs, key=lambda epoch: epoch.seen)
-    missing = samples * len(health.epochs) - seen
-    yield f"coverage    {seen / (samples * len(health.epochs)):.2%}" + (
+    yield f"coverage    {(expected - missing) / expected:.2%}" + (
         f"; {missing:,} missing, most in epoch {least.number} ({samples - least.seen:,})"
         if missing
         else ": every sample in every epoch"

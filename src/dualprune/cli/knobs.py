@@ -12,15 +12,9 @@ from dualprune.signatures import Array, inputs, knobs, read_docstring
 def command_for(fn: Callable[..., Array], body: Callable[..., None]) -> Callable[..., None]:
     """Give `body` the knobs of `fn` as flags; it gets their values as one dict, `knobs`."""
     about = read_docstring(fn)
+    meaning = about.parameters
     flags = [
-        Parameter(
-            name,
-            Parameter.KEYWORD_ONLY,
-            default=knob.default,
-            annotation=Annotated[
-                knob.annotation, typer.Option(help=about.parameters.get(name, ""))
-            ],
-        )
+        knob.replace(annotation=Annotated[knob.annotation, typer.Option(help=meaning[name])])
         for name, knob in knobs(fn).items()
     ]
     passed = {"fn", "knobs"} if "scores" in inputs(fn) else {"fn", "knobs", "score"}
@@ -30,7 +24,7 @@ def command_for(fn: Callable[..., Array], body: Callable[..., None]) -> Callable
         values = {flag.name: arguments.pop(flag.name) for flag in flags}
         body(fn=fn, knobs=values, **arguments)
 
-    parameters = [p.replace(kind=Parameter.KEYWORD_ONLY) for p in own] + flags
+    parameters = [p.replace(kind=Parameter.KEYWORD_ONLY) for p in own + flags]
     command.__signature__ = Signature(parameters)  # type: ignore[attr-defined] # typer reads it
     command.__annotations__ = {p.name: p.annotation for p in parameters}
     command.__doc__ = about.summary

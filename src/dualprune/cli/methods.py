@@ -37,25 +37,22 @@ def methods(
     ] = None,
 ) -> None:
     """List every method: what it keeps, what it needs, its knobs, its paper."""
-    named, console = named_methods(), Console(highlight=False)
+    named = named_methods()
     if show is not None:
         if show not in named:
             raise InputError(
                 f"there is no named method {show!r}; choose one of {', '.join(named)}; the knobs "
                 "of a score or selector are in the list without --show"
             )
-        _section(
-            console,
-            "Named method",
-            {show: {"about": named[show]["about"], **published(named[show])}},
-        )
+        settings = {"about": named[show]["about"], **published(named[show])}
+        _print_section("Named method", {show: settings})
         return
     for title, table in TABLES.items():
-        _section(console, title, {name: _entries(fn) for name, fn in table.items()})
+        _print_section(title, {name: _entries(fn) for name, fn in table.items()})
     about = {name: {"is": row["method"], "about": row["about"]} for name, row in named.items()}
-    _section(console, "Named methods (all settings: --show NAME)", about)
+    _print_section("Named methods (all settings: --show NAME)", about)
     unknown = {name: {"": why} for name, why in NOT_IMPLEMENTABLE.items()}
-    _section(console, "Not implementable from public sources", unknown)
+    _print_section("Not implementable from public sources", unknown)
 
 
 def needs(fn: Callable[..., Any]) -> str:
@@ -113,19 +110,23 @@ def _by_share(value: Any) -> str:
 
 
 def _entries(fn: Callable[..., Any]) -> dict[str, str]:
-    passport = read_docstring(fn)
+    about = read_docstring(fn)
+    verb, rest = third_person(about.summary).split(" ", 1)
+    needs_or_does, what = needs(fn).split(" ", 1)
     knobs = (
         name if knob.default is Parameter.empty else f"{name}={knob.default}"
         for name, knob in keyword_only(fn).items()
     )
     return {
-        **dict(said.split(" ", 1) for said in (third_person(passport.summary), needs(fn))),
+        verb: rest,
+        needs_or_does: what,
         "knobs": ", ".join(knobs) or "none",
-        "paper": passport.paper,
+        "paper": about.paper,
     }
 
 
-def _section(console: Console, title: str, methods: Mapping[str, Mapping[str, str]]) -> None:
+def _print_section(title: str, methods: Mapping[str, Mapping[str, str]]) -> None:
+    console = Console(highlight=False)
     console.rule(Text(title), align="left")
     for name, entries in methods.items():
         grid = Table.grid(padding=(0, 1))

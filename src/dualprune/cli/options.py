@@ -15,6 +15,7 @@ Data = Annotated[
     ),
 ]
 Download = Annotated[bool, typer.Option("--download", help="Fetch a named set that is not there.")]
+Epochs = Annotated[int | None, typer.Option(help="Use the first epochs only; default: all.")]
 Model = Annotated[
     str,
     typer.Option(help="What to train, such as resnet18 (a wrong name lists all); or auto."),
@@ -23,4 +24,5 @@ Out = Annotated[Path, typer.Option(help="Folder to write; run the same command a
 RecipeName = Annotated[
     str, typer.Option("--recipe", help="How to train; auto chooses by the data and the machine.")
 ]
+Runs = Annotated[list[Path], typer.Argument(help="Folder of a run; of several, the mean is taken.")]
 Seed = Annotated[int, typer.Option(help="The same seed on the same machine gives the same result.")]

@@ -11,7 +11,7 @@ _SECONDS = 5.0  # between plain lines; logs are read by people too
 
 
 def watch(title: str) -> "Tell":
-    """Give what `fit` tells after every epoch to standard error."""
+    """Give a callback that writes the progress after every epoch to standard error."""
     return _Line(title).tell
 
 
@@ -23,29 +23,23 @@ class _Line:
         self._terminal = sys.stderr.isatty()
 
     def tell(self, progress: "Progress") -> None:
-        now, done = time.perf_counter(), progress.epoch == progress.epochs
+        now, left = time.perf_counter(), progress.epochs - progress.epoch
         self._epochs += 1
-        if not (self._terminal or done or now - self._last > _SECONDS):
-            return
-        self._last = now
-        each = (now - self._start) / self._epochs
-        left = each * (progress.epochs - progress.epoch)
-        line = _line(self._title, progress, now - self._start if done else left)
-        start, end = ("\r\x1b[K", "\n" if done else "") if self._terminal else ("", "\n")
-        sys.stderr.write(start + line + end)
-        sys.stderr.flush()
+        if self._terminal or not left or now - self._last > _SECONDS:
+            self._last = now
+            start, end = ("\r\x1b[K", "" if left else "\n") if self._terminal else ("", "\n")
+            sys.stderr.write(start + self._line(progress, now - self._start, left) + end)
+            sys.stderr.flush()
 
-
-def _line(title: str, progress: "Progress", seconds: float) -> str:
-    parts = [f"{title}: epoch {progress.epoch} of {progress.epochs}", f"loss {progress.loss:.3f}"]
-    if progress.accuracy is not None:
-        parts.append(f"accuracy {progress.accuracy:.1%}")
-    left = "" if progress.epoch == progress.epochs else " left"
-    return ", ".join([*parts, duration(seconds) + left])
+    def _line(self, progress: "Progress", seconds: float, left: int) -> str:
+        accuracy = "" if progress.accuracy is None else f", accuracy {progress.accuracy:.1%}"
+        clock = f"{duration(seconds / self._epochs * left)} left" if left else duration(seconds)
+        epoch = f"{self._title}: epoch {progress.epoch} of {progress.epochs}"
+        return f"{epoch}, loss {progress.loss:.3f}{accuracy}, {clock}"
 
 
 def duration(seconds: float) -> str:
-    """Say a time as people do.
+    """Write a time in seconds, in minutes or in hours.
 
     >>> duration(4.23), duration(75), duration(7300)
     ('4.2 s', '1 min 15 s', '2 h 1 min')

@@ -1,15 +1,13 @@
 """`dualprune prune`: from a set of images to the part that is worth training on."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import typer
 
 from dualprune.cli.options import Data, Download, Model, Out, RecipeName, Seed
 from dualprune.cli.progress import watch
-
-if TYPE_CHECKING:
-    from dualprune.coreset import Coreset
+from dualprune.coreset import Coreset
 
 
 def prune(
@@ -69,7 +67,7 @@ def prune(
         typer.echo(f"check      {read_check(out / 'check')}", err=True)
 
 
-def _summary(coreset: "Coreset") -> Iterator[str]:
+def _summary(coreset: Coreset) -> Iterator[str]:
     card, training = coreset.card, coreset.card.training
     if training is not None:
         published = "the published" if training.published else "not a published"

@@ -1,18 +1,15 @@
 """`dualprune report`: a page to look at, from what is on disk."""
 
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from dualprune.cli.options import Download
 from dualprune.coreset import Coreset
+from dualprune.data import Images, load
 from dualprune.errors import InputError
 from dualprune.run import Run
-
-if TYPE_CHECKING:
-    from dualprune.data import Images
 
 
 def report(
@@ -54,15 +51,9 @@ def report(
     typer.echo(write_report(out or folder / "report.html", facts, samples=samples, results=lines))
 
 
-def _samples(
-    data: str | None, texts: Path | None, download: bool
-) -> "Images | Sequence[str] | None":
+def _samples(data: str | None, texts: Path | None, download: bool) -> Images | list[str] | None:
     if data is not None and texts is not None:
         raise InputError("give --data or --texts, not both")
     if texts is not None:
         return texts.read_text("utf-8", "replace").removesuffix("\n").split("\n")
-    if data is None:
-        return None
-    from dualprune.data import load  # noqa: PLC0415
-
-    return load(data, download=download)[0]
+    return None if data is None else load(data, download=download)[0]

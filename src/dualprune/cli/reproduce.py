@@ -1,5 +1,7 @@
 """`dualprune reproduce`: the paper's tables and figures, run again."""
 
+from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -46,7 +48,7 @@ def reproduce(
     from dualprune.experiments.runner import lines_of  # noqa: PLC0415 - loads torch
 
     if name is None:
-        Console().print(_list(list(experiments().values())))
+        _print_list(experiments().values())
         return
     grid = find_experiment(name).at(scale)
     if dry_run:
@@ -58,48 +60,39 @@ def reproduce(
     _present(grid, out, lines)
 
 
-def _list(known: "list[Experiment]") -> RichTable:
+def _print_list(known: "Iterable[Experiment]") -> None:
     table = RichTable("name", "what", "in the paper", "scales", box=None)
     for experiment in known:
         scales = " ".join(experiment.scales)
         table.add_row(experiment.name, experiment.title, experiment.source, scales)
-    return table
+    Console().print(table)
 
 
 def _print_cost(grid: "Grid", out: Path, processes: int | None) -> None:
-    from dualprune.experiments.cost import estimate  # noqa: PLC0415 - loads torch
-    from dualprune.experiments.runner import missing, workplace  # noqa: PLC0415
+    from dualprune.experiments import cost, runner  # noqa: PLC0415 - loads torch
 
-    cost = estimate(missing(grid, out), workplace(out), processes)
+    left = cost.estimate(runner.missing(grid, out), runner.workplace(out), processes)
     typer.echo(
-        f"{cost.recordings} recordings and {cost.trainings} trainings are to be done, about "
-        f"{duration(cost.seconds)} in {cost.processes} processes"
+        f"{left.recordings} recordings and {left.trainings} trainings are to be done, about "
+        f"{duration(left.seconds)} in {left.processes} processes"
     )
 
 
 def _run(grid: "Grid", out: Path, processes: int | None) -> "list[Line]":
-    from dualprune.experiments.runner import (  # noqa: PLC0415 - loads torch
-        processes_of_one_thread,
-        run,
-    )
+    from dualprune.experiments import runner  # noqa: PLC0415 - loads torch
 
-    def tell(line: str) -> None:
-        typer.echo(line, err=True)
-
-    with processes_of_one_thread(processes) as pool:
-        return run(grid, out, pool=pool, tell=tell)
+    with runner.processes_of_one_thread(processes) as pool:
+        return runner.run(grid, out, pool=pool, tell=partial(typer.echo, err=True))
 
 
 def _present(grid: "Grid", out: Path, lines: "list[Line]") -> None:
     """Print the table, and write it and the figures."""
-    from dualprune.experiments.kinds import tabulate  # noqa: PLC0415 - loads torch
-    from dualprune.experiments.present import present  # noqa: PLC0415
-    from dualprune.experiments.runner import workplace  # noqa: PLC0415
+    from dualprune.experiments import kinds, present, runner  # noqa: PLC0415 - loads torch
 
     folder = out / f"{grid.name}-{grid.scale}"
-    table = tabulate(grid, lines)
+    table = kinds.tabulate(grid, lines)
     if table is not None:
         print_table(table)
-    for path in present(grid, lines, folder, workplace(out)):
+    for path in present.present(grid, lines, folder, runner.workplace(out)):
         typer.echo(path)
     typer.echo(folder)

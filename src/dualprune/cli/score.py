@@ -7,15 +7,13 @@ from typing import Annotated, Any
 import typer
 
 from dualprune.cli.knobs import command_for
+from dualprune.cli.options import Epochs, Runs
 from dualprune.errors import InputError
 from dualprune.method import Arrays
 from dualprune.run import Run
 from dualprune.score import SCORES
 from dualprune.score.scored import Scored
 from dualprune.signatures import Array
-
-Runs = Annotated[list[Path], typer.Argument(help="Folder of a run; of several, the mean is taken.")]
-Epochs = Annotated[int | None, typer.Option(help="Use the first epochs only; default: all.")]
 
 
 def _score(

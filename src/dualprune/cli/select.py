@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from dualprune.cli.knobs import command_for
-from dualprune.cli.score import Epochs, Runs
+from dualprune.cli.options import Epochs, Runs
 from dualprune.errors import InputError
 from dualprune.method import Arrays, Method, choose_from, find_method
 from dualprune.run import Run

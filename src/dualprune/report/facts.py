@@ -14,7 +14,7 @@ from dualprune.run import Run
 from dualprune.score import aum, confidence, dual, variability
 from dualprune.select.beta import anchor_confidence, beta, draw_keys
 from dualprune.select.keys import BETA, ties, uniform
-from dualprune.signatures import Array, knobs
+from dualprune.signatures import Array, check_knobs, knobs
 from dualprune.suspects import Judgement, judge, usual_rival
 
 _BEHIND_ALL = 1e9  # farther than any density can move a key
@@ -115,10 +115,13 @@ def _dual(arrays: Arrays) -> Array | None:
 
 
 def _what_if(scores: Array | None, confidences: Array, coreset: Coreset | None) -> WhatIf | None:
-    """Take scores and knobs of the coreset if DUAL and Beta chose it, else the defaults."""
+    """Give what choosing another share needs, None without DUAL scores.
+
+    Scores and knobs are those of the coreset if DUAL and Beta chose it, else the defaults.
+    """
     if scores is None:
         return None
-    values, seed, mu = {name: knob.default for name, knob in knobs(beta).items()}, 0, None
+    values, seed, mu = check_knobs(beta, {}), 0, None
     if coreset is not None and (coreset.card.score, coreset.card.selector) == ("dual", "beta"):
         values, seed, mu = coreset.card.select_knobs, coreset.card.seed, coreset.card.values["mu"]
         scores = coreset.columns["score"]

@@ -7,12 +7,12 @@ from dualprune.report.figures.curves import (
     accuracy_by_time,
     accuracy_curves,
     removed_curves,
+    use_curves,
 )
 from dualprune.report.figures.densities import beta_densities
 from dualprune.report.figures.gains import gain_map
 from dualprune.report.figures.moon import draw_moons, moon
 from dualprune.report.figures.panels import coresets, moon_evolution, selection, wrong_labels
-from dualprune.report.figures.uses import use_curves
 
 __all__ = [
     "accuracy_by_images",

@@ -58,8 +58,7 @@ def rank_correlation_bars(axes: "Axes", correlations: Mapping[str, Array]) -> "A
     ----------
     Appendix B of Cho et al., 2025. arXiv:2502.06905
     """
-    spreads: Array = np.array([mean_and_deviation(by_seed) for by_seed in correlations.values()])
-    mean, deviation = spreads.T
+    mean, deviation = np.array([mean_and_deviation(row) for row in correlations.values()]).T
     axes.barh(np.arange(len(mean)), mean, _THICK, xerr=deviation, color=BLUE, ecolor="black")
     axes.axvline(0, color="black", linewidth=0.8)
     low = np.nanmin([0, *(mean - np.nan_to_num(deviation))])

@@ -1,6 +1,7 @@
-"""Results of methods against the share pruned: mean and deviation over seeds.
+"""A curve per method: its results against the share pruned, and how it uses the samples.
 
-Each method has an array of shape (shares, seeds), where a missing number is NaN.
+Results are drawn as mean and deviation over seeds: each method has an array of shape
+(shares, seeds), where a missing number is NaN.
 """
 
 from collections.abc import Iterable, Mapping
@@ -24,7 +25,8 @@ def accuracy_curves(
     axes: "Axes", pruned: Array, accuracy: Mapping[str, Array], *, full: float | None = None
 ) -> "Axes":
     """Draw accuracy against the share pruned, a colour per method; `full` is without pruning."""
-    return _accuracy(axes, pruned, accuracy, cycle(COLORS), full)
+    lines = _curves(axes, pruned, accuracy, cycle(COLORS))
+    return _label_accuracy(axes, "share pruned (%)", lines, accuracy, full)
 
 
 def accuracy_by_time(
@@ -53,7 +55,8 @@ def accuracy_by_time(
     scale.set_array(means[np.isfinite(means)])
     scale.autoscale()
     colors = [scale.to_rgba(mean) if np.isfinite(mean) else REFERENCE for mean in means]
-    _accuracy(axes, pruned, accuracy, colors, full)
+    lines = _curves(axes, pruned, accuracy, colors)
+    _label_accuracy(axes, "share pruned (%)", lines, accuracy, full)
     axes.figure.colorbar(
         scale,
         ax=axes,
@@ -87,8 +90,8 @@ def accuracy_by_images(
         order = np.argsort(trained_on, kind="stable")
         lines += axes.plot(trained_on[order], mean[order], color=color, marker=marker, markersize=5)
         axes.vlines(trained_on, mean - deviation, mean + deviation, color=color, alpha=0.5)
-    axes.set_xlabel("images trained on\n(% of training on all the data)")
-    return _label_accuracy(axes, lines, accuracy, full)
+    label = "images trained on\n(% of training on all the data)"
+    return _label_accuracy(axes, label, lines, accuracy, full)
 
 
 def removed_curves(
@@ -120,27 +123,39 @@ def removed_curves(
     return axes
 
 
-def _accuracy(
-    axes: "Axes",
-    pruned: Array,
-    accuracy: Mapping[str, Array],
-    colors: Iterable[Any],
-    full: float | None,
-) -> "Axes":
-    lines = _curves(axes, pruned, accuracy, colors)
-    axes.set_xlabel("share pruned (%)")
-    return _label_accuracy(axes, lines, accuracy, full)
+def use_curves(axes: "Axes", uses: Mapping[str, Array]) -> "Axes":
+    """Draw how often each sample was used, the most used at the left; 1 is the mean.
+
+    `uses` holds for each method how often every sample was used, or evenly spaced quantiles of it.
+
+    References
+    ----------
+    The comparison with dynamic pruning of Cho et al., 2025. arXiv:2502.06905
+    """
+    lines = []
+    for counts, color in zip(uses.values(), cycle(COLORS), strict=False):
+        relative = np.sort(counts)[::-1] / counts.mean()
+        lines += axes.plot(np.linspace(0, 1, len(relative)), relative, color=color)
+    axes.set(xlabel="samples, the most used first (%)", ylabel="times used / mean")
+    axes.xaxis.set_major_formatter(percent)
+    legend_beside(axes, lines, uses)
+    tidy(axes)
+    return axes
 
 
 def _label_accuracy(
-    axes: "Axes", lines: "list[Line2D]", accuracy: Mapping[str, Array], full: float | None
+    axes: "Axes",
+    across: str,
+    lines: "list[Line2D]",
+    accuracy: Mapping[str, Array],
+    full: float | None,
 ) -> "Axes":
     names = [with_gaps(method, values) for method, values in accuracy.items()]
     if full is not None:
         lines.append(axes.axhline(full, color=REFERENCE, linestyle="--", linewidth=1, zorder=1))
         names.append("all the data")
     legend_beside(axes, lines, names)
-    axes.set_ylabel("accuracy (%)")
+    axes.set(xlabel=across, ylabel="accuracy (%)")
     _in_percent(axes)
     return axes
 

@@ -40,9 +40,8 @@ def beta_densities(
     knobs = (pruned, c_d, concentration)
     varies = [np.ndim(value) > 0 for value in knobs]
     settings = list(np.broadcast(*knobs))
-    confidence = (
-        np.arange(_POINTS) + 0.5
-    ) / _POINTS  # without 0 and 1, where the density can be infinite
+    # without 0 and 1, where the density can be infinite
+    confidence = (np.arange(_POINTS) + 0.5) / _POINTS
     lines, names = [], []
     for setting, color in zip(settings, ramp()(np.linspace(0, 1, len(settings))), strict=True):
         lines += axes.plot(confidence, _density(confidence, mu, *setting), color=color)

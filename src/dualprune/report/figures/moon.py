@@ -49,34 +49,27 @@ def mark(
     axes: "Axes", variability: Array, confidence: Array, marked: Array, color: str
 ) -> "tuple[PathCollection, PathCollection]":
     """Scatter the marked samples over the others, which are grey; gives the grey points first."""
-    observed = _observed(variability, confidence)
-    _name_axes(axes, [_count(~observed, "never seen")])
+    observed = np.isfinite(variability + confidence)
+    _name_axes(axes, {"never seen": ~observed})
     return (
-        _scatter(axes, variability, confidence, observed & ~marked, GREY),
-        _scatter(axes, variability, confidence, observed & marked, color),
+        _scatter(axes, variability, confidence, _draw(observed & ~marked), GREY),
+        _scatter(axes, variability, confidence, _draw(observed & marked), color),
     )
 
 
 def paint(axes: "Axes", variability: Array, confidence: Array, score: Array) -> "PathCollection":
     """Scatter samples coloured by score, high ones on top; those without a score are grey."""
-    observed, scored = _observed(variability, confidence), np.isfinite(score)
+    observed, scored = np.isfinite(variability + confidence), np.isfinite(score)
     unscored = observed & ~scored
     if not scored.all():
-        _scatter(axes, variability, confidence, unscored, GREY)
+        _scatter(axes, variability, confidence, _draw(unscored), GREY)
     ids = _draw(observed & scored)
     ids = ids[np.argsort(score[ids], kind="stable")]
-    _name_axes(axes, [_count(unscored, "without a score: grey"), _count(~observed, "never seen")])
-    return axes.scatter(
-        variability[ids],
-        confidence[ids],
-        c=score[ids],
-        cmap=ramp(),
-        vmin=score[scored].min() if scored.any() else 0,  # of all, so that panels are comparable
-        vmax=score[scored].max() if scored.any() else 1,
-        s=6,
-        linewidths=0,
-        rasterized=True,
-    )
+    _name_axes(axes, {"without a score: grey": unscored, "never seen": ~observed})
+    points = _scatter(axes, variability, confidence, ids, score[ids])
+    low, high = (score[scored].min(), score[scored].max()) if scored.any() else (0, 1)
+    points.set(cmap=ramp(), clim=(low, high))  # of all, so that panels are comparable
+    return points
 
 
 def align(axes: "Sequence[Axes]") -> None:
@@ -91,17 +84,11 @@ def align(axes: "Sequence[Axes]") -> None:
 
 
 def _scatter(
-    axes: "Axes", variability: Array, confidence: Array, mask: Array, color: str
+    axes: "Axes", variability: Array, confidence: Array, ids: Array, color: str | Array
 ) -> "PathCollection":
-    ids = _draw(mask)
     return axes.scatter(
         variability[ids], confidence[ids], c=color, s=6, linewidths=0, rasterized=True
     )
-
-
-def _observed(variability: Array, confidence: Array) -> Array:
-    observed: Array = np.isfinite(variability) & np.isfinite(confidence)
-    return observed
 
 
 def _draw(mask: Array) -> Array:
@@ -109,13 +96,9 @@ def _draw(mask: Array) -> Array:
     return np.random.default_rng(0).permutation(np.flatnonzero(mask))[:_POINTS]
 
 
-def _count(mask: Array, description: str) -> str:
-    return f"{mask.sum():,} {description}" if mask.any() else ""
-
-
-def _name_axes(axes: "Axes", left_out: Sequence[str]) -> None:
-    notes = "; ".join(filter(None, left_out))
-    axes.set_xlabel("variability (std of p over epochs)" + (f"\n({notes})" if notes else ""))
-    axes.set_ylabel("confidence (mean p over epochs)")
-    axes.set_ylim(-0.02, 1.02)
+def _name_axes(axes: "Axes", left_out: Mapping[str, Array]) -> None:
+    """Name the axes, and say below how many samples are left out and why."""
+    notes = "; ".join(f"{mask.sum():,} {why}" for why, mask in left_out.items() if mask.any())
+    across = "variability (std of p over epochs)" + (f"\n({notes})" if notes else "")
+    axes.set(xlabel=across, ylabel="confidence (mean p over epochs)", ylim=(-0.02, 1.02))
     tidy(axes)

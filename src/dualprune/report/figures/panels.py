@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dualprune.report.figures.canvas import BLUE, ORANGE, legend_beside, plain
-from dualprune.report.figures.moon import align, mark, paint
+from dualprune.report.figures.moon import align, mark, moon, paint
 from dualprune.signatures import Array
 
 if TYPE_CHECKING:
@@ -66,11 +66,9 @@ def selection(
 ) -> "Sequence[Axes]":
     """Show how likely each sample was to be kept, which ones were, and which were pruned."""
     mask = _mask(kept, len(confidence))
-    points = paint(axes[0], variability, confidence, probability)
+    moon(axes[0], variability, confidence, probability, "probability of being selected")
     mark(axes[1], variability, confidence, mask, BLUE)
     mark(axes[2], variability, confidence, ~mask, ORANGE)
-    axes[0].figure.colorbar(points, ax=axes[0], fraction=0.05)
-    axes[0].set_title("probability of being selected")
     axes[1].set_title(f"{mask.sum():,} kept")
     axes[2].set_title(f"{(~mask).sum():,} pruned")
     align(axes)

@@ -24,7 +24,7 @@ _BINS = 60
 KEPT, PRUNED = "#c8374e", "#9aa3b2"
 
 
-def moon(facts: Facts, target: str) -> dict[str, Any]:
+def moon(facts: Facts) -> dict[str, Any]:
     """Give an empty moon plot, and beside it the Beta density over the same confidences."""
     largest = float(np.nanmax(facts.variability, initial=0.01))
     plot = figure(
@@ -46,7 +46,7 @@ def moon(facts: Facts, target: str) -> dict[str, Any]:
     here = ColumnDataSource({"x": [], "y": []}, name="here")
     plot.scatter("x", "y", source=here, size=14, fill_alpha=0, line_width=3, line_color="#ff8c00")
     both = row([plot, _density(plot.y_range)], sizing_mode="stretch_width")
-    return _item(both, target)
+    return _item(both, "moon")
 
 
 def _density(confidences: Range1d) -> figure:
@@ -68,7 +68,7 @@ def _density(confidences: Range1d) -> figure:
     return plot
 
 
-def scores(facts: Facts, target: str) -> dict[str, Any]:
+def scores(facts: Facts) -> dict[str, Any]:
     """Draw a histogram of the scores of all samples, and of those kept."""
     scored = np.isfinite(facts.score)
     low, high = (facts.score[scored].min(), facts.score[scored].max()) if scored.any() else (0, 1)
@@ -77,7 +77,7 @@ def scores(facts: Facts, target: str) -> dict[str, Any]:
     _bars(plot, np.histogram(facts.score[scored], edges)[0], edges, PRUNED)
     if facts.kept is not None:
         _bars(plot, np.histogram(facts.score[scored & facts.kept], edges)[0], edges, KEPT)
-    return _item(plot, target)
+    return _item(plot, "scores")
 
 
 def _bars(plot: figure, counts: Array, edges: Array, color: str) -> None:
@@ -86,12 +86,12 @@ def _bars(plot: figure, counts: Array, edges: Array, color: str) -> None:
     )
 
 
-def accuracies(compared: list[Compared], target: str) -> dict[str, Any]:
+def accuracies(compared: list[Compared]) -> dict[str, Any]:
     """Draw the accuracy of each method against the share kept; bars are standard deviations."""
     plot = _chart("kept (%)", "accuracy (%)")
-    for full in (entry for entry in compared if entry.whole):
+    for full in (entry for entry in compared if entry.share == 1):
         plot.hspan(y=100 * full.accuracy, line_color=full.color, line_dash="dashed", line_width=2)
-    for method in dict.fromkeys(entry.method for entry in compared if not entry.whole):
+    for method in dict.fromkeys(entry.method for entry in compared if entry.share < 1):
         points = sorted((p for p in compared if p.method == method), key=lambda p: p.share)
         shares = [100 * p.share for p in points]
         means = np.array([100 * p.accuracy for p in points])
@@ -100,7 +100,7 @@ def accuracies(compared: list[Compared], target: str) -> dict[str, Any]:
         plot.segment(shares, means - spread, shares, means + spread, line_color=color, line_width=2)
         plot.line(shares, means, line_color=color, line_width=2)
         plot.scatter(shares, means, size=8, color=color)
-    return _item(plot, target)
+    return _item(plot, "accuracies")
 
 
 def _chart(across: str, up: str) -> figure:
@@ -117,7 +117,10 @@ def _chart(across: str, up: str) -> figure:
 
 
 def _item(plot: Any, target: str) -> dict[str, Any]:
-    """Give a chart with its models numbered from 0, so that the same page has the same bytes."""
+    """Give a chart for the element `target` of the page.
+
+    Its models are numbered from 0, so that the same page has the same bytes.
+    """
     text, names = json.dumps(json_item(plot, target)), dict[str, str]()
 
     def rename(match: re.Match[str]) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import nan
 from statistics import mean, stdev
 from typing import Any, Protocol
 
@@ -15,7 +16,7 @@ _WHOLE = "#80868f"
 
 
 class Result(Protocol):
-    """A line of `results.jsonl`; the training on all the data prunes nothing."""
+    """A line of `results.jsonl`; `pruned` is 0 for the training on all the data."""
 
     @property
     def row(self) -> str: ...
@@ -38,24 +39,21 @@ class Compared:
     cost: float
     color: str
 
-    @property
-    def whole(self) -> bool:
-        return self.share == 1
-
 
 def summarise(results: Sequence[Result]) -> list[Compared]:
     """Summarise the results of trainings, one entry per method and share kept."""
     trained = [line for line in results if "accuracy" in line.values]
-    full = [line.values["training_seconds"] for line in trained if line.pruned == 0]
+    seconds = [line.values["training_seconds"] for line in trained if line.pruned == 0]
+    full = mean(seconds or [nan])
     groups: dict[tuple[str, float], list[Result]] = {}
     for line in trained:
         groups.setdefault((line.row, line.pruned), []).append(line)
     methods = dict.fromkeys(line.row for line in trained if line.pruned > 0)
     colors = {method: _PALETTE[i % len(_PALETTE)] for i, method in enumerate(methods)}
-    return [_compare(lines, mean(full) if full else None, colors) for lines in groups.values()]
+    return [_compare(lines, full, colors) for lines in groups.values()]
 
 
-def _compare(lines: list[Result], full: float | None, colors: Mapping[str, str]) -> Compared:
+def _compare(lines: list[Result], full: float, colors: Mapping[str, str]) -> Compared:
     name, accuracies = lines[0].row, [line.values["accuracy"] for line in lines]
     training = mean(line.values["training_seconds"] for line in lines)
     recording = mean(line.values.get("recording_seconds", 0.0) for line in lines)
@@ -65,7 +63,7 @@ def _compare(lines: list[Result], full: float | None, colors: Mapping[str, str])
         accuracy=mean(accuracies),
         deviation=stdev(accuracies) if len(accuracies) > 1 else 0.0,
         seeds=len(lines),
-        training=training / full if full else float("nan"),
-        cost=(training + recording) / full if full else float("nan"),
+        training=training / full,
+        cost=(training + recording) / full,
         color=colors.get(name, _WHOLE),
     )

@@ -42,7 +42,7 @@ function choose(samples) {
   const counted = (name, mask) => (mask ? `, ${grouped(samples.filter((i) => mask[i]).length)} ${name}` : "");
   const shown = [...samples].sort((a, b) => (picture[b] >= 0) - (picture[a] >= 0)).slice(0, 240);
   const part = shown.length < samples.length ? `; ${shown.length} of them below` : "";
-  byId("chosen-told").textContent = `${grouped(samples.length)} chosen${counted("kept", kept)}${counted("with a suspect label", column.suspect)}${part}`;
+  byId("chosen-title").textContent = `${grouped(samples.length)} chosen${counted("kept", kept)}${counted("with a suspect label", column.suspect)}${part}`;
   byId("chosen-file").href = `data:text/csv,id%0A${samples.map((i) => column.id[i]).join("%0A")}%0A`;
   fill(byId("chosen-tiles"), shown);
 }
@@ -80,7 +80,7 @@ function describeShare(share) {
   parts.push(`of mean confidence ${mean.toFixed(2)}`);
   const suspects = column.suspect.reduce((sum, is) => sum + is, 0);
   if (suspects) parts.push(`with ${percent(kept.reduce((sum, is, i) => sum + is * column.suspect[i], 0) / suspects)} of the suspect labels`);
-  byId("share-told").textContent = `${parts.join(", ")} (c_D ${report.whatIf.cD}, C ${report.whatIf.concentration}).`;
+  byId("share-result").textContent = `${parts.join(", ")} (c_D ${report.whatIf.cD}, C ${report.whatIf.concentration}).`;
 }
 
 function listenToShare() {
@@ -102,7 +102,7 @@ function listenToShare() {
     kept = column.kept;
     slider.value = 100 * start;
     map.drawDensity(start);
-    byId("share-told").textContent = "";
+    byId("share-result").textContent = "";
     back.hidden = true;
     recolor();
   });

@@ -23,6 +23,9 @@ from dualprune.report.page.shown import choose_shown
 from dualprune.report.page.summary import class_names, per_class, repeat, rows
 from dualprune.run import Run
 
+Samples = Images | Sequence[str] | None
+"""The images of a dataset, its texts, or neither."""
+
 _SCRIPTS = ("data.js", "moon.js", "samples.js", "page.js")
 
 
@@ -30,7 +33,7 @@ def write_report(
     path: str | os.PathLike[str],
     facts: Facts,
     *,
-    samples: Images | Sequence[str] | None = None,
+    samples: Samples = None,
     results: Sequence[Result] = (),
 ) -> Path:
     """Write one HTML file that needs nothing else: no server, no network.
@@ -49,7 +52,7 @@ def write_report(
     return Path(path)
 
 
-def _refuse_other_samples(run: Run, samples: Images | Sequence[str] | None) -> None:
+def _refuse_other_samples(run: Run, samples: Samples) -> None:
     if samples is not None and len(samples) != run.samples:
         raise InputError(f"the run is of {run.samples} samples, {len(samples)} were given to show")
     recorded = run.description.data
@@ -57,20 +60,16 @@ def _refuse_other_samples(run: Run, samples: Images | Sequence[str] | None) -> N
         raise InputError(f"the images are not those that {run.path} was recorded of")
 
 
-def _render(
-    facts: Facts,
-    samples: Images | Sequence[str] | None,
-    results: Sequence[Result],
-) -> str:
+def _render(facts: Facts, samples: Samples, results: Sequence[Result]) -> str:
     from dualprune.report.page import charts  # noqa: PLC0415 - loads Bokeh
 
     shown, names, compared = choose_shown(facts), class_names(facts.run), summarise(results)
     sheet = draw_sheet(samples, shown.pictured) if isinstance(samples, Images) else None
     texts = None if isinstance(samples, Images) else samples
-    plots = [charts.moon(facts, "moon"), charts.scores(facts, "scores")]
+    plots = [charts.moon(facts), charts.scores(facts)]
     if compared:
-        plots.append(charts.accuracies(compared, "accuracies"))
-    scripts = [*_bokeh(), *(_text(name) for name in _SCRIPTS)]
+        plots.append(charts.accuracies(compared))
+    scripts = [_text("server/static/js/bokeh.min.js", "bokeh"), *map(_text, _SCRIPTS)]
     return _template().render(
         policy=_policy(scripts),
         scripts=[Markup(script) for script in scripts],  # noqa: S704 - ours and Bokeh's
@@ -109,12 +108,5 @@ def _policy(scripts: Sequence[str]) -> str:
     )
 
 
-def _bokeh() -> list[str]:
-    import bokeh  # noqa: PLC0415 - optional
-
-    folder = Path(bokeh.__file__).parent / "server/static/js"
-    return [(folder / "bokeh.min.js").read_text("utf-8")]
-
-
-def _text(name: str) -> str:
-    return resources.files("dualprune.report.page").joinpath(name).read_text("utf-8")
+def _text(file: str, package: str = "dualprune.report.page") -> str:
+    return resources.files(package).joinpath(file).read_text("utf-8")

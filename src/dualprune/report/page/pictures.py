@@ -42,9 +42,9 @@ def _tiles(images: Images, ids: Array) -> Array:
         with ThreadPoolExecutor() as pool:
             return np.stack([*pool.map(lambda i: decode(images.files[i], _LARGEST), ids)])
     pixels = images.pixels[ids]
+    if max(pixels.shape[1:3]) > _LARGEST:
+        pixels = np.stack([_shrink(image) for image in pixels])
     tall, wide = pixels.shape[1:3]
-    if max(tall, wide) > _LARGEST:
-        return np.stack([_shrink(image) for image in pixels])
     side = max(tall, wide)
     top, left = (side - tall) // 2, (side - wide) // 2
     return np.pad(pixels, [(0, 0), (top, side - tall - top), (left, side - wide - left), (0, 0)])
@@ -53,19 +53,12 @@ def _tiles(images: Images, ids: Array) -> Array:
 def _shrink(image: Array) -> Array:
     picture = pillow().fromarray(image.squeeze(-1) if image.shape[-1] == 1 else image)
     picture.thumbnail((_LARGEST, _LARGEST))
-    tile = np.zeros((_LARGEST, _LARGEST, image.shape[-1]), np.uint8)
-    small = np.asarray(picture).reshape(picture.height, picture.width, -1)
-    top, left = (_LARGEST - picture.height) // 2, (_LARGEST - picture.width) // 2
-    tile[top : top + picture.height, left : left + picture.width] = small
-    return tile
+    return np.asarray(picture).reshape(picture.height, picture.width, -1)
 
 
 def _address(sheet: Array) -> str:
     content, grey = io.BytesIO(), sheet.shape[-1] == 1
     picture = pillow().fromarray(sheet.squeeze(-1) if grey else sheet)
-    if grey:
-        picture.save(content, "PNG")
-    else:
-        picture.save(content, "JPEG", quality=85, subsampling=0)
-    subtype = "png" if grey else "jpeg"
-    return f"data:image/{subtype};base64,{base64.b64encode(content.getvalue()).decode()}"
+    kind, options = ("png", {}) if grey else ("jpeg", {"quality": 85, "subsampling": 0})
+    picture.save(content, kind, **options)
+    return f"data:image/{kind};base64,{base64.b64encode(content.getvalue()).decode()}"

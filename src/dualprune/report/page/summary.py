@@ -14,7 +14,7 @@ from dualprune.report.page.pack import safe_text
 from dualprune.run import Run
 from dualprune.score import SCORES
 from dualprune.select import SELECTORS
-from dualprune.signatures import Array, inputs, knobs
+from dualprune.signatures import Array, check_knobs, inputs
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,8 @@ def rows(facts: Facts) -> Iterator[tuple[str, str]]:
         yield "Model", f"{training.model} with recipe {training.recipe}: {published} setting"
     elif run.description.notes:
         yield "Notes", safe_text(run.description.notes, 300)
-    yield "Recorded", f"{facts.epochs} epochs, in the {_mode(run)} pass"
+    mode = {"train": "training", "eval": "evaluation"}[run.description.mode]
+    yield "Recorded", f"{facts.epochs} epochs, in the {mode} pass"
     if card is not None:
         yield "Method", card.method
         yield "Kept", f"{card.k:,} of {samples:,} ({card.k / samples:.1%})"
@@ -53,10 +54,6 @@ def rows(facts: Facts) -> Iterator[tuple[str, str]]:
     if card is not None:
         yield "Seed", str(card.seed)
         yield "SHA-256 of the kept ids", card.ids_sha256
-
-
-def _mode(run: Run) -> str:
-    return {"train": "training", "eval": "evaluation"}[run.description.mode]
 
 
 def _suspects(facts: Facts) -> str:
@@ -110,7 +107,7 @@ def _select_again(card: Card, budget: dict[str, Any]) -> str:
 
 
 def _changed(fn: Callable[..., Array], values: dict[str, Any]) -> dict[str, Any]:
-    defaults = {name: knob.default for name, knob in knobs(fn).items()}
+    defaults = check_knobs(fn, {})
     return {name: value for name, value in values.items() if value != defaults[name]}
 
 
@@ -133,16 +130,10 @@ def class_names(run: Run) -> list[str]:
 
 def per_class(facts: Facts, names: list[str]) -> list[ClassShare]:
     """Count by class; the classes that lost most come first."""
-    kept = np.ones(facts.samples, bool) if facts.kept is None else facts.kept
-    columns = zip(
-        names,
-        *(_count(facts, chosen, len(names)) for chosen in (True, kept, facts.labels.suspect)),
-        strict=True,
-    )
-    shares = [ClassShare(name, *map(int, counts)) for name, *counts in columns]
+    label, kept = facts.labels.label, True if facts.kept is None else facts.kept
+    counts = [
+        np.bincount(label[(label >= 0) & counted], minlength=len(names)).tolist()
+        for counted in (True, kept, facts.labels.suspect)
+    ]
+    shares = [ClassShare(*row) for row in zip(names, *counts, strict=True)]
     return sorted(shares, key=lambda share: (share.share, -share.samples))
-
-
-def _count(facts: Facts, chosen: Array | bool, classes: int) -> Array:
-    labels: Array = facts.labels.label[(facts.labels.label >= 0) & chosen]
-    return np.bincount(labels, minlength=classes)
