@@ -10,6 +10,7 @@ from dualprune import Method, Run, choose, score, select
 from dualprune.errors import InputError, MissingError
 from dualprune.method import Arrays, find_method, named_methods, needs, signals_for
 from dualprune.signatures import Array
+from tests.recording import recorder, see
 
 RUNS = Path(__file__).parent / "runs"
 
@@ -165,7 +166,10 @@ def test_an_optional_score_that_cannot_be_had_is_left_out(tmp_path):
         assert tdds is None
         return loss.mean(axis=0)
 
-    run = record_run(tmp_path, signals=["loss"])
+    with recorder(tmp_path / "run", signals=["loss"]) as recording:
+        see(recording)
+        recording.end_epoch()
+    run = Run(tmp_path / "run")
     assert len(choose(run, Method(either), keep=3)) == 3
     with pytest.raises(MissingError, match="no 'entropy'"):
         choose(run, "entropy", keep=3)
