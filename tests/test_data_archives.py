@@ -35,8 +35,7 @@ TEXTS = {
 
 
 def pinned(data):
-    md5 = hashlib.md5(data, usedforsecurity=False).hexdigest()
-    return Pinned(len(data), md5, hashlib.sha256(data).hexdigest())
+    return Pinned(len(data), hashlib.sha256(data).hexdigest())
 
 
 def pictures(seed):
@@ -168,7 +167,7 @@ def damage(data, how):
 @pytest.mark.parametrize(
     ("how", "told"),
     [
-        ("one bit", "expected MD5 {md5}, got "),
+        ("one bit", "expected SHA-256 {sha256}, got "),
         ("cut off", "expected {size:,} bytes, got {less:,}"),
         ("more", "expected {size:,} bytes, got more"),
     ],
@@ -179,7 +178,9 @@ def test_an_archive_that_is_not_the_published_one_is_refused(tmp_path, put, how,
     archive.write_bytes(damage(archive.read_bytes(), how))
     with pytest.raises(DamagedError) as error:
         load("cifar10", root=tmp_path)
-    assert told.format(md5=known.md5, size=known.size, less=known.size - 1) in str(error.value)
+    assert told.format(sha256=known.sha256, size=known.size, less=known.size - 1) in str(
+        error.value
+    )
 
 
 def test_the_sha256_is_checked_where_it_is_known(tmp_path, put, monkeypatch):
@@ -486,7 +487,7 @@ def test_a_download_arrives_whole(tmp_path, site):
 @pytest.mark.parametrize(
     ("kind", "error", "told"),
     [
-        ("wrong", DamagedError, f"expected MD5 {pinned(CONTENT).md5}, got "),
+        ("wrong", DamagedError, f"expected SHA-256 {pinned(CONTENT).sha256}, got "),
         ("short", DamagedError, "expected 100,000 bytes, got 99,999"),
         ("long", DamagedError, "expected 100,000 bytes, got more"),
         ("truncated", DamagedError, "expected 100,000 bytes, got 1,000"),
@@ -536,7 +537,7 @@ def test_every_pinned_address_is_secure_and_every_hash_whole():
     for module in (cifar, fashion):
         download._check_url(module._ADDRESS)
     known = [cifar.CIFAR10.pinned, cifar.CIFAR100.pinned, tfjs.PINNED, *fashion.PINNED.values()]
-    assert all(len(pin.md5) == 32 and len(pin.sha256) == 64 for pin in known)
+    assert all(len(pin.sha256) == 64 for pin in known)
 
 
 def test_cifar_is_downloaded_when_asked_for_and_there_is_no_npm(tmp_path, put, site, monkeypatch):

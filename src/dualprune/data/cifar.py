@@ -45,7 +45,6 @@ CIFAR10 = _Layout(
     archive="cifar-10-binary.tar.gz",
     pinned=Pinned(
         170_052_171,
-        "c32a1d4ab5d03f1284b67883e8d87530",
         "c4a38c50a1bc5f3a1c5537f2155ab9d68f9f25eb1ed8d9ddda3db29a59bca1dd",
     ),
     folder="cifar-10-batches-bin",
@@ -60,7 +59,6 @@ CIFAR100 = _Layout(
     archive="cifar-100-binary.tar.gz",
     pinned=Pinned(
         168_513_733,
-        "03b5dce01913d631647c71ecec9e9cb8",
         "58a81ae192c23a4be8b1804d68e518ed807d710a4eb253b1f2a199162a40d8ec",
     ),
     folder="cifar-100-binary",

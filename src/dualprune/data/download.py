@@ -1,4 +1,4 @@
-"""Download files whose hashes are known; no other content is written to disk."""
+"""Download files whose hash is known; no other content is written to disk."""
 
 import hashlib
 from collections.abc import Sequence
@@ -18,15 +18,14 @@ TIMEOUT = 60.0  # seconds without a byte
 
 @dataclass(frozen=True)
 class Pinned:
-    """Expected size in bytes and hashes of a file."""
+    """Expected size in bytes and hash of a file."""
 
     size: int
-    md5: str
     sha256: str
 
 
 def download(url: str, path: Path, pinned: Pinned) -> None:
-    """Download `url` to `path` if its size and hashes are the expected ones; https only.
+    """Download `url` to `path` if its size and hash are the expected ones; https only.
 
     The content is checked before anything is written, and the write is atomic.
     """
@@ -41,11 +40,8 @@ def check(data: bytes, pinned: Pinned, origin: str | Path) -> None:
     if len(data) != pinned.size:
         actual = f"{len(data):,}" if len(data) < pinned.size else "more"
         raise DamagedError(f"{origin} is damaged: expected {pinned.size:,} bytes, got {actual}")
-    md5 = hashlib.md5(data, usedforsecurity=False).hexdigest()
-    sha256 = hashlib.sha256(data).hexdigest()
-    for name, expected, actual in (("MD5", pinned.md5, md5), ("SHA-256", pinned.sha256, sha256)):
-        if actual != expected:
-            raise DamagedError(f"{origin} is damaged: expected {name} {expected}, got {actual}")
+    if (actual := hashlib.sha256(data).hexdigest()) != pinned.sha256:
+        raise DamagedError(f"{origin} is damaged: expected SHA-256 {pinned.sha256}, got {actual}")
 
 
 def make_home(path: Path) -> None:

