@@ -92,8 +92,7 @@ def _run(grid: "Grid", out: Path, processes: int | None) -> "list[Line]":
 
 def _present(grid: "Grid", out: Path, lines: "list[Line]") -> None:
     """Print the table, and write it and the figures."""
-    from dualprune.experiments.kinds import tabulate  # noqa: PLC0415 - loads torch
-    from dualprune.experiments.present import present  # noqa: PLC0415
+    from dualprune.experiments.present import present, tabulate  # noqa: PLC0415 - loads torch
     from dualprune.experiments.runner import workplace  # noqa: PLC0415
 
     folder = out / f"{grid.name}-{grid.scale}"

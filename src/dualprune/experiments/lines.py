@@ -8,9 +8,14 @@ from dualprune.experiments.results import Line
 from dualprune.signatures import Array
 
 
+def shares_of(lines: Sequence[Line]) -> Array:
+    """Give the shares pruned, as `by_share` orders them."""
+    return np.unique([line.pruned for line in lines])
+
+
 def by_share(lines: Sequence[Line], value: str | Callable[[Line], float]) -> dict[str, Array]:
     """Give a value of every row, by share and seed; NaN where there is no line yet."""
-    shares = sorted({line.pruned for line in lines})
+    shares = list(shares_of(lines))
     seeds = sorted({line.seed for line in lines})
     rows = {line.row: np.full((len(shares), len(seeds)), np.nan) for line in lines}
     for line in lines:
