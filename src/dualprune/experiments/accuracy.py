@@ -10,9 +10,8 @@ import numpy as np
 
 from dualprune.experiments.grid import WHOLE, Cell, Grid, Row
 from dualprune.experiments.kind import Kind, Rows
-from dualprune.experiments.lines import by_share, seed_means, shares_of
 from dualprune.experiments.removed import measure_damage
-from dualprune.experiments.results import Line
+from dualprune.experiments.results import Line, by_share, seed_means, shares_of
 from dualprune.experiments.table import Entry, Table, by_row, header
 from dualprune.experiments.work import chosen, train_on, train_on_all
 from dualprune.report.figures import (

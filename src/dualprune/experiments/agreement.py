@@ -11,8 +11,7 @@ import numpy as np
 
 from dualprune.experiments.grid import Cell, Grid
 from dualprune.experiments.kind import Kind, Rows
-from dualprune.experiments.lines import by_share
-from dualprune.experiments.results import Line
+from dualprune.experiments.results import Line, by_share
 from dualprune.experiments.table import by_row
 from dualprune.experiments.work import chosen, identity
 from dualprune.report.figures import figure, rank_correlation_bars, save

@@ -10,8 +10,7 @@ from dualprune.coreset import Coreset
 from dualprune.data import CORRUPTIONS
 from dualprune.experiments.grid import Cell, Grid
 from dualprune.experiments.kind import Kind, Rows
-from dualprune.experiments.lines import by_share, shares_of
-from dualprune.experiments.results import Line
+from dualprune.experiments.results import Line, by_share, shares_of
 from dualprune.experiments.table import by_row
 from dualprune.experiments.work import chosen, identity, images_of
 from dualprune.report.figures import figure, removed_curves, save

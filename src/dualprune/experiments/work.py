@@ -160,8 +160,7 @@ def _weights(cell: Cell, coreset: Coreset | None) -> Array | None:
         return None
     scores = coreset.columns["score"]
     low, high = np.nanmin(scores), np.nanmax(scores)
-    scaled: Array = np.nan_to_num((scores - low) / (high - low))
-    return scaled
+    return np.asarray(np.nan_to_num((scores - low) / (high - low)))
 
 
 def _values(
