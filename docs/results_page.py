@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 
 from dualprune.experiments.experiment import find_experiment
-from dualprune.experiments.kinds import tabulate
+from dualprune.experiments.present import tabulate
 from dualprune.experiments.runner import lines_of
 from dualprune.experiments.table import as_markdown
 

@@ -17,8 +17,9 @@ from dualprune.experiments import runner
 from dualprune.experiments.accuracy import _over_random, _uses
 from dualprune.experiments.experiment import experiments, find_experiment
 from dualprune.experiments.grid import WHOLE, Row, recordings
-from dualprune.experiments.kinds import KINDS, tabulate
-from dualprune.experiments.removed import _of_kind
+from dualprune.experiments.kinds import KINDS
+from dualprune.experiments.present import tabulate
+from dualprune.experiments.removed import _removed
 from dualprune.experiments.results import NUMBERS, Line, append, read
 from dualprune.experiments.runner import _alone, lines_of, missing, run, workplace
 from dualprune.experiments.setting import settings
@@ -38,7 +39,7 @@ def run_here(grid, out):
 
 
 def draw(grid, lines, folder, out):
-    return KINDS[grid.kind].draw(grid, lines, folder, workplace(out))
+    return list(KINDS[grid.kind].draw(grid, lines, folder, workplace(out)))
 
 
 @pytest.fixture(scope="module")
@@ -129,7 +130,8 @@ def test_kinds_of_corruption_are_drawn_apart(out, tmp_path):
     assert [path.stem for path in drawn] == ["removed", "removed-kinds"]
     same = [line for line in lines if line.row == "DUAL"]
     for kind in CORRUPTIONS:
-        assert _of_kind(same, kind).tolist() == [[line.values["removed"][kind] for line in same]]
+        removed = [line.values["removed"][kind] for line in same]
+        assert _removed(same, kind)["DUAL"].tolist() == [removed]
 
 
 def test_a_cell_begins_as_soon_as_its_own_recording_is_there(tmp_path, monkeypatch):

@@ -24,7 +24,7 @@ from PIL import Image
 from scipy.stats import beta as beta_distribution
 
 from dualprune.errors import InputError, MissingError
-from dualprune.experiments.lines import by_share, seed_means
+from dualprune.experiments.results import by_share, seed_means
 from dualprune.report import figures
 from dualprune.report.figures.canvas import BLUE, GREY, ORANGE, REFERENCE, plain, ramp
 from dualprune.report.figures.seeds import mean_and_deviation

@@ -87,10 +87,10 @@ def _run(grid: "Grid", out: Path, processes: int | None) -> "list[Line]":
 
 def _present(grid: "Grid", out: Path, lines: "list[Line]") -> None:
     """Print the table, and write it and the figures."""
-    from dualprune.experiments import kinds, present, runner  # noqa: PLC0415 - loads torch
+    from dualprune.experiments import present, runner  # noqa: PLC0415 - loads torch
 
     folder = out / f"{grid.name}-{grid.scale}"
-    table = kinds.tabulate(grid, lines)
+    table = present.tabulate(grid, lines)
     if table is not None:
         print_table(table)
     for path in present.present(grid, lines, folder, runner.workplace(out)):

@@ -1,7 +1,8 @@
 """accuracy: what a model reaches that is trained on what each row keeps, and what that costs."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+from math import nan
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +10,8 @@ import numpy as np
 
 from dualprune.experiments.grid import WHOLE, Cell, Grid, Row
 from dualprune.experiments.kind import Kind, Rows
-from dualprune.experiments.lines import by_share, seed_means
-from dualprune.experiments.removed import removed_from
-from dualprune.experiments.results import Line
+from dualprune.experiments.removed import measure_damage
+from dualprune.experiments.results import Line, by_share, seed_means, shares_of
 from dualprune.experiments.table import Entry, Table, by_row, header
 from dualprune.experiments.work import chosen, train_on, train_on_all
 from dualprune.report.figures import (
@@ -37,8 +37,7 @@ def _measure(cell: Cell, home: Path, watch: Watch) -> dict[str, Any]:
     if cell.row.is_dynamic:
         return train_on(cell, home, None, watch)
     coreset = chosen(cell, home)
-    values = {"kept": len(coreset), "ids_sha256": coreset.card.ids_sha256}
-    return values | removed_from(cell, coreset) | train_on(cell, home, coreset, watch)
+    return measure_damage(cell, coreset) | train_on(cell, home, coreset, watch)
 
 
 def _rows(grid: Grid, lines: Sequence[Line]) -> Rows:
@@ -52,13 +51,14 @@ def _percent(line: Line) -> float:
 def whole_data(grid: Grid, lines: Sequence[Line]) -> str:
     """Say what training on all the data reaches: it belongs under no share."""
     reached = [_percent(line) for line in lines if line.row == WHOLE.name]
-    entry = Entry(reached, grid.printed.get(WHOLE.name), grid.deviations.get(WHOLE.name))
+    printed, deviation = (n.get(WHOLE.name, nan) for n in (grid.printed, grid.deviations))
+    entry = Entry(reached, printed, deviation)
     return f"; training on all the data reaches {entry}" if reached else ""
 
 
 def cost_table(grid: Grid, lines: Sequence[Line]) -> Table:
     """Time of recording and training, as a share of the time of training on all the data."""
-    full = np.mean([line.values["training_seconds"] for line in lines if line.row == WHOLE.name])
+    full = _mean([line for line in lines if line.row == WHOLE.name], "training_seconds")
 
     def percent(line: Line) -> float:
         recording = line.values.get("recording_seconds", 0.0)
@@ -67,88 +67,79 @@ def cost_table(grid: Grid, lines: Sequence[Line]) -> Table:
     return Table(
         title="time of recording and training, in % of training on all the data",
         header=header(grid),
-        rows={
-            row: [Entry(e.ours, digits=0) for e in entries]
-            for row, entries in by_row(grid, lines, percent).items()
-        },
+        rows=by_row(grid, lines, percent, digits=0),
     )
 
 
-def _draw(grid: Grid, lines: Sequence[Line], folder: Path, home: Path) -> list[Path]:  # noqa: ARG001
-    whole = [line.values for line in lines if line.row == WHOLE.name]
+def _mean(lines: Sequence[Line], name: str) -> float:
+    return float(np.mean([line.values[name] for line in lines]))
+
+
+def _draw(grid: Grid, lines: Sequence[Line], folder: Path, home: Path) -> Iterator[Path]:  # noqa: ARG001
+    whole = [line for line in lines if line.row == WHOLE.name]
     others = [line for line in lines if line.row != WHOLE.name]
     if not (whole and others):
-        return []  # nothing to compare yet
-    drawn = _draw_accuracy(whole, others, folder) + _draw_gains(grid.rows, others, folder)
-    is_dynamic = any("uses" in line.values for line in others)
-    return drawn + _draw_dynamic(whole, others, folder) if is_dynamic else drawn
+        return  # nothing to compare yet
+    yield from _draw_accuracy(whole, others, folder)
+    yield from _draw_gains(grid.rows, others, folder)
+    if any("uses" in line.values for line in others):
+        yield from _draw_dynamic(whole, others, folder)
 
 
-def _draw_accuracy(
-    whole: Sequence[dict[str, Any]], others: Sequence[Line], folder: Path
-) -> list[Path]:
+def _draw_accuracy(whole: Sequence[Line], others: Sequence[Line], folder: Path) -> Iterator[Path]:
     """Draw accuracies, and their cost in images: seconds would tell how busy the machine was."""
-    shares = np.array(sorted({line.pruned for line in others}))
-    full, images = (
-        float(np.mean([values[name] for values in whole])) for name in ("accuracy", "forward")
-    )
+    shares, full, images = shares_of(others), _mean(whole, "accuracy"), _mean(whole, "forward")
     accuracy, training, recording = (
         by_share(others, name) for name in ("accuracy", "forward", "recorded")
     )
     cost = {row: (training[row] + recording[row]) / images for row in training}
     curves, costly, bars = figure(7, 4.5), figure(7, 5.5), figure(7, 1 + 0.35 * len(training))
     accuracy_curves(curves.add_subplot(), shares, accuracy, full=full)
+    yield save(curves, folder / "accuracy")[0]
     accuracy_by_time(costly.add_subplot(), shares, accuracy, cost, full=full, unit=_COST)
-    means = [{row: seed_means(each[row]) for row in each} for each in (recording, training)]
+    yield save(costly, folder / "accuracy-by-cost")[0]
+    means = [{row: seed_means(rows[row]) for row in rows} for rows in (recording, training)]
     time_bars(bars.add_subplot(), *means, full=images, unit=_COST)
-    drawn = {"accuracy": curves, "accuracy-by-cost": costly, "cost": bars}
-    return [save(each, folder / name)[0] for name, each in drawn.items()]
+    yield save(bars, folder / "cost")[0]
 
 
-def _draw_gains(rows: Sequence[Row], lines: Sequence[Line], folder: Path) -> list[Path]:
-    gains = _over_random(rows, by_share(lines, "accuracy"))
-    if not gains:
-        return []
-    shares = np.array(sorted({line.pruned for line in lines}))
-    drawn = figure(3 + 1.1 * len(shares), 1.2 + 0.35 * len(gains))
-    gain_map(drawn.add_subplot(), shares, gains)
-    return [save(drawn, folder / "gain")[0]]
+def _draw_gains(rows: Sequence[Row], lines: Sequence[Line], folder: Path) -> Iterator[Path]:
+    gains, shares = _over_random(rows, by_share(lines, "accuracy")), shares_of(lines)
+    if gains:
+        fields = figure(3 + 1.1 * len(shares), 1.2 + 0.35 * len(gains))
+        gain_map(fields.add_subplot(), shares, gains)
+        yield save(fields, folder / "gain")[0]
 
 
 def _over_random(rows: Sequence[Row], accuracy: Mapping[str, Array]) -> dict[str, Array]:
     """Compare each row with the random choice that is trained most alike."""
     known = [row for row in rows if row.name in accuracy]
     by_chance = [row for row in known if row.method == "random"]
-    by_chance.sort(key=lambda row: bool(row.train))  # as usual before any other way
     gains = {}
-    for row in known if by_chance else []:
-        if row not in by_chance:
+    for row in known:
+        if by_chance and row not in by_chance:
             over = max(by_chance, key=partial(_alike, row))
             gains[row.name] = accuracy[row.name] - accuracy[over.name]
     return gains
 
 
-def _alike(row: Row, other: Row) -> tuple[bool, int]:
-    """Say how much the trainings of two rows have in common."""
+def _alike(row: Row, other: Row) -> tuple[bool, int, bool]:
+    """Say how much two trainings have in common, and prefer an `other` that is as usual."""
     shared = [name for name, value in row.train.items() if other.train.get(name) == value]
-    return row.train == other.train, len(shared)
+    return row.train == other.train, len(shared), not other.train
 
 
-def _draw_dynamic(
-    whole: Sequence[dict[str, Any]], others: Sequence[Line], folder: Path
-) -> list[Path]:
+def _draw_dynamic(whole: Sequence[Line], others: Sequence[Line], folder: Path) -> Iterator[Path]:
     """Draw accuracy by the images trained on, and how evenly the most pruned use the samples."""
-    full, images = (
-        float(np.mean([values[name] for values in whole])) for name in ("accuracy", "backward")
-    )
-    trained_on = {row: each / images for row, each in by_share(others, "backward").items()}
+    full, images = _mean(whole, "accuracy"), _mean(whole, "backward")
+    trained_on = {row: counts / images for row, counts in by_share(others, "backward").items()}
     by_images, evenly = figure(7, 4.5), figure(7, 4.5)
     accuracy = by_share(others, "accuracy")
     accuracy_by_images(by_images.add_subplot(), trained_on, accuracy, full=full)
+    yield save(by_images, folder / "accuracy-by-images")[0]
     most = max(line.pruned for line in others)
     use_curves(evenly.add_subplot(), _uses([line for line in others if line.pruned == most]))
-    drawn = {"accuracy-by-images": by_images, "uses": evenly}
-    return [save(each, folder / name)[0] for name, each in drawn.items()]
+    yield save(evenly, folder / "uses")[0]
 
 
 def _uses(lines: Sequence[Line]) -> dict[str, Array]:
@@ -162,4 +153,4 @@ def _uses(lines: Sequence[Line]) -> dict[str, Array]:
     return {"any coreset": coreset.astype(float), **uses}
 
 
-ACCURACY = Kind("accuracy in %", _measure, _rows, _draw, whole=True, trains=True)
+ACCURACY = Kind(_draw, _measure, _rows, "accuracy in %", trains=True)

@@ -1,6 +1,6 @@
 """agreement: how much rows and seeds agree, on what they keep and on how they rank."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import combinations
@@ -11,10 +11,9 @@ import numpy as np
 
 from dualprune.experiments.grid import Cell, Grid
 from dualprune.experiments.kind import Kind, Rows
-from dualprune.experiments.lines import by_share
-from dualprune.experiments.results import Line
+from dualprune.experiments.results import Line, by_share
 from dualprune.experiments.table import by_row
-from dualprune.experiments.work import chosen
+from dualprune.experiments.work import chosen, identity
 from dualprune.report.figures import figure, rank_correlation_bars, save
 from dualprune.signatures import Array
 from dualprune.train import Watch
@@ -52,11 +51,8 @@ def _measure(cell: Cell, home: Path, watch: Watch) -> dict[str, Any]:  # noqa: A
     coreset, grid = chosen(cell, home), cell.grid
     others = {row.name: chosen(replace(cell, row=row), home) for row in grid.rows}
     again = [chosen(replace(cell, seed=seed), home) for seed in range(grid.seeds)]
-    values: dict[str, Any] = {
-        "kept": len(coreset),
-        "ids_sha256": coreset.card.ids_sha256,
-        "overlap": {name: overlap(coreset.ids, other.ids) for name, other in others.items()},
-    }
+    overlaps = {name: overlap(coreset.ids, other.ids) for name, other in others.items()}
+    values = identity(coreset) | {"overlap": overlaps}
     if grid.seeds > 1:
         values["overlap_of_seeds"] = mean_overlap([other.ids for other in again])
     if grid.seeds > 1 and "score" in coreset.columns:
@@ -92,22 +88,21 @@ def _value(name: str, line: Line) -> float:
     return float(line.values[name])
 
 
-def _draw(grid: Grid, lines: Sequence[Line], folder: Path, home: Path) -> list[Path]:  # noqa: ARG001
+def _draw(grid: Grid, lines: Sequence[Line], folder: Path, home: Path) -> Iterator[Path]:  # noqa: ARG001
     """Draw how alike the scores of each seed rank as their mean over seeds does."""
     ranked = [line for line in lines if "rank_correlation" in line.values]
-    if not ranked:
-        return []
-    correlations = by_share(ranked, "rank_correlation")
-    bars = figure(7, 1 + 0.35 * len(correlations))
-    rank_correlation_bars(bars.add_subplot(), {row: each[0] for row, each in correlations.items()})
-    return [save(bars, folder / "rank-correlation")[0]]
+    correlations = {row: by[0] for row, by in by_share(ranked, "rank_correlation").items()}
+    if correlations:
+        bars = figure(7, 1 + 0.35 * len(correlations))
+        rank_correlation_bars(bars.add_subplot(), correlations)
+        yield save(bars, folder / "rank-correlation")[0]
 
 
 AGREEMENT = Kind(
-    "share of what is kept that is in common, and rank correlation of a seed's scores with their "
-    "mean over seeds",
+    _draw,
     _measure,
     _rows,
-    _draw,
+    "share of what is kept that is in common, and rank correlation of a seed's scores with their "
+    "mean over seeds",
     looks_back=True,
 )

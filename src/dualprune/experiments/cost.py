@@ -3,16 +3,17 @@
 import os
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
 import numpy as np
+import torch
 
 from dualprune.experiments.grid import Cell, Recording, recordings
 from dualprune.experiments.kinds import KINDS
 from dualprune.experiments.setting import settings
-from dualprune.experiments.work import images_of, is_recorded, one_thread
+from dualprune.experiments.work import images_of, is_recorded
 from dualprune.train import train
 
 _IMAGES = 1024
@@ -30,9 +31,9 @@ class Cost:
 
 def estimate(todo: Sequence[Cell], home: Path, processes: int | None) -> Cost:
     """Measure a short training of every model that occurs, and add up."""
-    one_thread()
-    needed = [each for each in recordings(list(todo)) if not is_recorded(each, home)]
-    seconds = sum(each.setting.record * _epoch(each) for each in needed)
+    torch.set_num_threads(1)
+    needed = [wanted for wanted in recordings(todo) if not is_recorded(wanted, home)]
+    seconds = sum(wanted.setting.record * _epoch(wanted) for wanted in needed)
     trained = [cell for cell in todo if KINDS[cell.grid.kind].trains and not _is_recorded(cell)]
     seconds += sum(_passes(cell) * _epoch(cell) for cell in trained)
     workers = processes or os.cpu_count() or 1
@@ -40,17 +41,14 @@ def estimate(todo: Sequence[Cell], home: Path, processes: int | None) -> Cost:
 
 
 def _is_recorded(cell: Cell) -> bool:
-    return cell.row.is_whole and cell.setting.record >= cell.setting.trained.epochs
+    return cell.row.is_whole and cell.setting.records_all
 
 
 def _passes(cell: Cell) -> float:
     """Over all samples; what a dynamic method will skip is not known before."""
-    recipe, samples = cell.setting.trained, _samples(cell)
-    iterations = cell.row.train.get("iterations", recipe.iterations)
-    if iterations is not None:
-        return float(iterations * recipe.batch_for(1 - cell.pruned) / samples)
+    recipe, samples = replace(cell.setting.trained, **cell.row.train), _samples(cell)
     share = 1.0 if cell.row.method in ("infobatch", "ies") else 1 - cell.pruned
-    return float(cell.row.train.get("epochs", recipe.epochs) * share)
+    return recipe.passes(round(share * samples), samples)
 
 
 def _samples(wanted: Cell | Recording) -> int:
@@ -59,8 +57,7 @@ def _samples(wanted: Cell | Recording) -> int:
 
 def _epoch(wanted: Cell | Recording) -> float:
     """Seconds of one pass over all samples, in one process."""
-    model = wanted.model if isinstance(wanted, Recording) else wanted.grid.model
-    return _per_image(wanted.setting.name, model) * _samples(wanted)
+    return _per_image(wanted.setting.name, wanted.model) * _samples(wanted)
 
 
 @cache

@@ -1,25 +1,19 @@
 """Experiment: a table or a figure of the paper, as a TOML file says it."""
 
 import tomllib
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from functools import cache
 from importlib import resources
-from inspect import signature
 from typing import Any, get_args
 
-from dualprune.dynamic import DYNAMIC
 from dualprune.errors import InputError
 from dualprune.experiments import Scale
 from dualprune.experiments.grid import Grid, Row
 from dualprune.experiments.kinds import KINDS
-from dualprune.experiments.picture import DRAWINGS
-from dualprune.experiments.setting import SHIFTS, Setting, settings
-from dualprune.train.models import MODELS
-from dualprune.train.recipe import Recipe
+from dualprune.experiments.setting import settings
 
 SCALES = get_args(Scale)
-_RECIPE = [each.name for each in fields(Recipe)]
 
 
 @dataclass(frozen=True)
@@ -31,7 +25,8 @@ class Experiment:
     paper's accuracies in percent: a number per share pruned for each row, nan where it printed
     none, and one number for `everything`; `deviations` likewise. Of an agreement, it holds the
     shares that two rows have in common, named ``"one & other"``. `doubts` says of rows, or of
-    `everything`, why not to trust them.
+    `everything`, why not to trust them. `rows_at` holds the rows that change at a scale, by both
+    names.
     """
 
     name: str
@@ -47,7 +42,7 @@ class Experiment:
     printed: dict[str, Any] = field(default_factory=dict)
     deviations: dict[str, Any] = field(default_factory=dict)
     doubts: dict[str, str] = field(default_factory=dict)
-    _changed: dict[tuple[str, str], Row] = field(default_factory=dict, repr=False)
+    rows_at: dict[tuple[str, str], Row] = field(default_factory=dict, repr=False)
 
     def at(self, scale: str) -> Grid:
         """Give what to run at a scale; a row may change there, as where fewer epochs exist."""
@@ -56,8 +51,12 @@ class Experiment:
             raise InputError(f"{self.name} has no scale {scale!r}; choose one of {possible}")
         setting, kind = settings()[self.scales[scale]], KINDS[self.kind]
         shares = tuple(setting.pruned or self.pruned)
-        rows = tuple(self._changed.get((scale, row.name), row) for row in self.rows)
-        changes = [f"{n}, here: {change}" for n, change in _changes(self.rows, rows).items()]
+        rows = tuple(self.rows_at.get((scale, row.name), row) for row in self.rows)
+        changes = [
+            f"{row.name}, here: {_differences(row, here)}"
+            for row, here in zip(self.rows, rows, strict=True)
+            if here != row
+        ]
         printed, deviations = (
             {name: _at_shares(row, self.pruned, shares) for name, row in numbers.items()}
             for numbers in (self.printed, self.deviations)
@@ -70,21 +69,16 @@ class Experiment:
             setting=setting,
             rows=rows,
             pruned=shares,
-            seeds=0 if not self.rows else 1 if kind.one_seed else setting.seeds,
+            seeds=1 if kind.one_seed else setting.seeds,
             model=setting.stand_in(self.model),
-            whole=kind.whole,
+            whole=kind.trains,
             shift=self.shift,
             draw=self.draw,
-            pairs=tuple(_pair(name) for name in self.printed if " & " in name),
+            pairs=[name.split(" & ") for name in self.printed if " & " in name],
             printed=printed,
             deviations=deviations,
             notes=(*(f"{row}: {doubt}" for row, doubt in self.doubts.items()), *changes),
         )
-
-
-def _pair(name: str) -> tuple[str, str]:
-    one, other = name.split(" & ")
-    return one, other
 
 
 def _at_shares(numbers: Any, printed: list[float], shares: Iterable[float]) -> Any:
@@ -95,18 +89,13 @@ def _at_shares(numbers: Any, printed: list[float], shares: Iterable[float]) -> A
     return [known.get(share, float("nan")) for share in shares]
 
 
-def _changes(rows: Iterable[Row], now: Iterable[Row]) -> dict[str, str]:
-    """Say of the rows that differ at a scale from the paper's in what."""
-    both = zip(rows, now, strict=True)
-    return {row.name: ", ".join(_differences(row, here)) for row, here in both if here != row}
-
-
-def _differences(row: Row, here: Row) -> Iterator[str]:
-    for each in fields(Row):
-        before, after = getattr(row, each.name), getattr(here, each.name)
-        if before != after:
-            values = after if isinstance(after, dict) else {each.name: after}
-            yield ", ".join(f"{name} {value}" for name, value in values.items())
+def _differences(row: Row, here: Row) -> str:
+    """Say in what a row differs at a scale from the paper's."""
+    differences: list[tuple[str, Any]] = []
+    for name, value in vars(here).items():
+        if value != getattr(row, name):
+            differences += value.items() if isinstance(value, dict) else [(name, value)]
+    return ", ".join(f"{name} {value}" for name, value in differences)
 
 
 @cache
@@ -114,8 +103,8 @@ def experiments() -> dict[str, Experiment]:
     """All experiments, in the order of the paper."""
     folder = resources.files("dualprune.experiments") / "tables"
     files = sorted(folder.iterdir(), key=lambda file: file.name)
-    all_of_them = [read(file.name, file.read_text("utf-8")) for file in files]
-    return {experiment.name: experiment for experiment in all_of_them}
+    read_all = [read(file.name, file.read_text("utf-8")) for file in files]
+    return {experiment.name: experiment for experiment in read_all}
 
 
 def find_experiment(name: str) -> Experiment:
@@ -127,115 +116,19 @@ def find_experiment(name: str) -> Experiment:
 
 
 def read(file: str, text: str) -> Experiment:
-    """Read what a file of this name says, or say what is wrong with it."""
+    """Read what a file of this name says; `tests/test_experiments_data.py` holds its laws."""
     content = tomllib.loads(text)
-    rows = {name: _fields(row) for name, row in content.pop("rows", {}).items()}
-    at = content.pop("rows_at", {})
-    _check_fields(file, content, rows, at)
-    all_rows = {name: Row(name=name, **row) for name, row in rows.items()}
-    changed = {
-        (scale, name): replace(all_rows[name], **_fields(row))
-        for scale, changes in at.items()
-        for name, row in changes.items()
+    rows = {name: _row(name, said, {}) for name, said in content.pop("rows", {}).items()}
+    rows_at = {
+        (scale, name): _row(name, said, vars(rows[name]))
+        for scale, changed in content.pop("rows_at", {}).items()
+        for name, said in changed.items()
     }
     name = file.removesuffix(".toml").partition("-")[2]  # the number gives the order
-    experiment = Experiment(name=name, rows=list(all_rows.values()), _changed=changed, **content)
-    _check(file, experiment)
-    return experiment
+    return Experiment(name=name, rows=list(rows.values()), rows_at=rows_at, **content)
 
 
-def _fields(row: str | dict[str, Any]) -> dict[str, Any]:
-    return {"method": row} if isinstance(row, str) else row
-
-
-def _check_fields(
-    file: str,
-    content: Mapping[str, Any],
-    rows: Mapping[str, dict[str, Any]],
-    rows_at: Mapping[str, Mapping[str, Any]],
-) -> None:
-    """Refuse names that mean nothing: of fields, of a row's fields, of rows that change."""
-    of_a_row = [each.name for each in fields(Row) if each.name != "name"]
-    possible = [each.name for each in fields(Experiment)]
-    _known(file, "field", content, [name for name in possible if name not in ("name", "rows")])
-    for name in ("title", "source", "kind", "scales"):
-        if name not in content:
-            raise InputError(f"{file} does not say its {name!r}; every experiment needs one")
-    for name, row in rows.items():
-        _known(f"{file}, row {name!r}", "field", row, of_a_row)
-        if "method" not in row:
-            raise InputError(f"{file}, row {name!r} does not say its method")
-    _known(file, "scale", rows_at, SCALES)
-    for changes in rows_at.values():
-        _known(file, "row", changes, rows)
-        for name, row in changes.items():
-            _known(f"{file}, row {name!r}", "field", _fields(row), of_a_row)
-
-
-def _check(file: str, experiment: Experiment) -> None:
-    """Refuse what could not be run, and printed numbers that belong to nothing."""
-    _known(file, "kind", [experiment.kind], KINDS)
-    _known(file, "scale", experiment.scales, SCALES)
-    _known(file, "setting", experiment.scales.values(), settings())
-    _known(file, "shift", experiment.shift, SHIFTS)
-    if (experiment.kind == "picture") != (experiment.draw is not None):
-        raise InputError(f"{file}: a picture, and nothing else, says what to `draw`")
-    _known(file, "drawing", [experiment.draw] if experiment.draw else [], DRAWINGS)
-    if experiment.rows and not experiment.pruned:
-        raise InputError(f"{file} has rows, so it must say which shares are `pruned`")
-    for share in experiment.pruned:
-        if not 0 < share < 1:
-            raise InputError(f"{file}: a share pruned is between 0 and 1, got {share}")
-    _check_numbers(file, experiment)
-    for scale in experiment.scales:
-        grid = experiment.at(scale)
-        _known(file, "model", [grid.model], MODELS)
-        for row in grid.rows:
-            _check_row(f"{file}, row {row.name!r} at {scale}", grid, row)
-
-
-def _check_row(where: str, grid: Grid, row: Row) -> None:
-    """Refuse epochs, models, knobs and methods that do not exist in this setting."""
-    setting: Setting = grid.setting
-    if isinstance(row.epochs, str):
-        _known(where, "name of epochs", [row.epochs], setting.epochs)
-    elif not 1 <= row.epochs <= setting.record:
-        raise InputError(
-            f"{where}: epochs are from 1 to {setting.record}, all that {setting.name} records, "
-            f"or {', '.join(setting.epochs)}; got {row.epochs}"
-        )
-    _known(where, "model", [setting.stand_in(row.recorded)], MODELS)
-    _known(where, "field of a recipe", row.train, _RECIPE)
-    if row.is_dynamic:
-        possible = signature(DYNAMIC[str(row.method)]).parameters
-        _known(where, f"knob of {row.method}", row.dynamic, possible)
-        return
-    _known(where, "knob, of what is not dynamic,", row.dynamic, ())
-    for share in grid.pruned:
-        try:
-            row.method_at(setting, share)
-        except InputError as error:
-            raise InputError(f"{where}: {error}") from error
-
-
-def _check_numbers(file: str, experiment: Experiment) -> None:
-    """Refuse numbers and doubts of unknown rows, and too few or too many numbers."""
-    rows = [row.name for row in experiment.rows]
-    pairs = [f"{one} & {other}" for one in rows for other in rows if one != other]
-    known = [*rows, "everything"]
-    _known(file, "row to doubt", experiment.doubts, known)
-    compared = pairs if experiment.kind == "agreement" else []
-    _known(file, "row to print", experiment.printed, [*known, *compared])
-    _known(file, "printed row that deviates", experiment.deviations, experiment.printed)
-    for name, numbers in [*experiment.printed.items(), *experiment.deviations.items()]:
-        wanted = None if name == "everything" else len(experiment.pruned)
-        if (len(numbers) if isinstance(numbers, list) else None) != wanted:
-            need = "one number" if wanted is None else f"{wanted} numbers, one per share pruned"
-            raise InputError(f"{file}: {name!r} needs {need}, got {numbers}")
-
-
-def _known(where: str, what: str, names: Iterable[str], possible: Collection[str]) -> None:
-    for name in names:
-        if name not in possible:
-            hint = f"choose one of {', '.join(possible)}" if possible else "none is possible here"
-            raise InputError(f"{where}: there is no {what} {name!r}; {hint}")
+def _row(name: str, said: str | dict[str, Any], usual: dict[str, Any]) -> Row:
+    """Give the row that a file says, its method alone or some fields; the others are `usual`."""
+    changes = {"method": said} if isinstance(said, str) else said
+    return Row(**usual | changes | {"name": name})

@@ -1,6 +1,6 @@
 """Grid: rows x shares pruned x seeds, and the cells and recordings that it consists of."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import MISSING, dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any
@@ -11,6 +11,7 @@ from dualprune.files import seal
 from dualprune.method import Method, find_method, needs
 from dualprune.method.named import at_share
 from dualprune.signatures import knobs, name_of
+from dualprune.train.setup import model_identity
 
 Key = tuple[str, str, str, float, int]
 
@@ -112,7 +113,6 @@ class Grid:
     """
 
     name: str
-    scale: str
     kind: str
     title: str
     setting: Setting
@@ -120,10 +120,11 @@ class Grid:
     pruned: tuple[float, ...]
     seeds: int
     model: Any
+    scale: str = ""
     whole: bool = False
     shift: dict[str, float] = field(default_factory=dict)
     draw: str | None = None
-    pairs: tuple[tuple[str, str], ...] = ()
+    pairs: Sequence[Sequence[str]] = ()
     printed: dict[str, Any] = field(default_factory=dict)
     deviations: dict[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
@@ -150,7 +151,7 @@ class Recording:
 
     @cached_property
     def digest(self) -> str:
-        model = self.setting.model_identity(self.model)
+        model = model_identity(self.model)
         content = [self.setting.recorded(), self.shift, model, self.seed, self.number]
         return seal({"recorded": content})[:16]
 
@@ -177,29 +178,24 @@ class Cell:
         return self.grid.shift
 
     @property
+    def model(self) -> Any:
+        return self.grid.model
+
+    @property
     def method(self) -> Method:
         """What chooses, where the row is neither dynamic nor the training on all the data."""
         return self.row.method_at(self.setting, self.pruned)
-
-    @property
-    def is_recorded_from(self) -> bool:
-        """Whether it chooses from a recording: neither random nor dynamic methods do."""
-        if self.row.is_whole or self.row.is_dynamic:
-            return False
-        return needs([self.method]) != {"labels"}
 
     @property
     def settings(self) -> str:
         """Digest of all that its numbers depend on, beside the code."""
         row, setting = self.row, self.setting
         content: dict[str, Any] = {"of": setting.identity(), "shift": self.shift}
-        content |= {"kind": self.grid.kind, "trained": setting.model_identity(self.grid.model)}
+        content |= {"kind": self.grid.kind, "trained": model_identity(self.model)}
         content |= {"train": row.train, "dynamic": row.dynamic, "pruned": self.pruned}
-        content |= {"recorded": [each.digest for each in self.recordings], "seed": self.seed}
-        if row.is_whole or row.is_dynamic:
-            content["method"] = row.method
-        else:
-            content["method"] = stated(self.method)
+        content |= {"recorded": [source.digest for source in self.recordings], "seed": self.seed}
+        is_static = not (row.is_whole or row.is_dynamic)
+        content["method"] = stated(self.method) if is_static else row.method
         if self.grid.pairs:
             content["beside"] = [stated(other) for other in self.grid.rows]
             content["seeds"] = self.grid.seeds
@@ -207,12 +203,12 @@ class Cell:
 
     @cached_property
     def recordings(self) -> list[Recording]:
-        """What must be recorded before: nothing for what needs no model's opinion."""
-        if not (self.row.is_whole or self.is_recorded_from):
-            return []
+        """What must be recorded before: nothing for dynamic methods and those that read labels."""
         row, setting = self.row, self.setting
-        model = setting.stand_in(row.recorded) if row.recorded else self.grid.model
+        if row.is_dynamic or (not row.is_whole and needs([self.method]) == {"labels"}):
+            return []
         runs = 1 if row.is_whole else self.method.runs
+        model = setting.stand_in(row.recorded) if row.recorded else self.model
         return [Recording(setting, self.shift, model, self.seed, n) for n in range(runs)]
 
 
@@ -225,12 +221,12 @@ def stated(thing: Any) -> dict[str, Any]:
     {'name': 'DUAL', 'method': 'dual', 'epochs': 30}
     """
     values = {}
-    for each in fields(thing):
-        value, plain = getattr(thing, each.name), each.default
-        if each.default_factory is not MISSING:
-            plain = each.default_factory()
-        if value != plain:
-            values[each.name] = _plain(value)
+    for attribute in fields(thing):
+        value, default = getattr(thing, attribute.name), attribute.default
+        if attribute.default_factory is not MISSING:
+            default = attribute.default_factory()
+        if value != default:
+            values[attribute.name] = _plain(value)
     return values
 
 
@@ -240,7 +236,7 @@ def _plain(value: Any) -> Any:
     return name_of(value) if callable(value) else value
 
 
-def recordings(wanted: list[Cell]) -> list[Recording]:
-    """Give each recording that these cells need once."""
-    found = {each.digest: each for cell in wanted for each in cell.recordings}
-    return list(found.values())
+def recordings(wanted: Iterable[Cell]) -> list[Recording]:
+    """Give all recordings that these cells need, none of them twice."""
+    sources = {source.digest: source for cell in wanted for source in cell.recordings}
+    return list(sources.values())

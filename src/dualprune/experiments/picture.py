@@ -1,8 +1,8 @@
 """picture: figures of the paper that show what was recorded and chosen, without training on it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -21,115 +21,102 @@ from dualprune.report.figures import (
     selection,
     wrong_labels,
 )
-from dualprune.run import Run
 from dualprune.score import SCORES
 from dualprune.select.beta import log_weights, parameters
 from dualprune.signatures import Array
-from dualprune.train import Watch
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 _COLUMNS = 10
-Draw = Callable[[Sequence[Cell], Path, Path], list[Path]]
+Draw = Callable[[Sequence[Cell], Path, Path], Iterator[Path]]
 
 
-def _moon_evolution(cells: Sequence[Cell], folder: Path, home: Path) -> list[Path]:
+def _moon_evolution(cells: Sequence[Cell], folder: Path, home: Path) -> Iterator[Path]:
     """Draw where samples lie early and at the end, coloured by each row's score of either."""
-    drawn = []
     early, late = (cells[0].setting.epochs[name] for name in ("early", "all"))
     for cell in {cell.row.name: cell for cell in cells}.values():
         run, method = run_of(cell.recordings[0], home), cell.method
-        arrays = [Arrays([run], epochs=epochs) for epochs in (early, late)]
-        places = [(each["variability"], each["confidence"]) for each in arrays]
-        scores = [each.score(SCORES[str(method.score)], method.score_knobs) for each in arrays]
+        both = [Arrays([run], epochs=epochs) for epochs in (early, late)]
+        places = [(arrays["variability"], arrays["confidence"]) for arrays in both]
+        scores = [arrays.score(SCORES[str(method.score)], method.score_knobs) for arrays in both]
         panels = figure(16, 4)
-        moon_evolution(_side_by_side(panels, 4), places, scores, (early, late))
-        drawn.append(save(panels, folder / f"moon-{_file(cell.row.name)}")[0])
-    return drawn
+        moon_evolution(panels.subplots(1, 4), places, scores, (early, late))
+        yield save(panels, folder / f"moon-{_file(cell.row.name)}")[0]
 
 
-def _coresets(cells: Sequence[Cell], folder: Path, home: Path) -> list[Path]:
+def _coresets(cells: Sequence[Cell], folder: Path, home: Path) -> Iterator[Path]:
     """Draw what each row keeps, one figure per share pruned."""
-    drawn = []
     for pruned in dict.fromkeys(cell.pruned for cell in cells):
         same = [cell for cell in cells if cell.pruned == pruned]
         kept = {cell.row.name: chosen(cell, home).ids for cell in same}
-        variability, confidence = _place(_run(same, home), same[0].setting.epochs["early"])
+        variability, confidence = _place(same, home)
         panels = figure(4 * len(kept) + 1, 4)
-        coresets(_side_by_side(panels, len(kept)), variability, confidence, kept)
-        drawn.append(save(panels, folder / f"coresets-{100 * pruned:.0f}")[0])
-        drawn += _selections(same, folder, home)
-    return drawn
+        axes = panels.subplots(1, len(kept), squeeze=False)[0]
+        coresets(axes, variability, confidence, kept)
+        yield save(panels, folder / f"coresets-{100 * pruned:.0f}")[0]
+        yield from _selections(same, folder, home)
 
 
-def _selections(cells: Sequence[Cell], folder: Path, home: Path) -> list[Path]:
+def _selections(cells: Sequence[Cell], folder: Path, home: Path) -> Iterator[Path]:
     """Draw selection weights, kept and pruned for each row that samples by a Beta density."""
-    drawn = []
     for cell in cells:
         if cell.method.selector != "beta":
             continue
         coreset = chosen(cell, home)
         card, confidence = coreset.card, coreset.columns["confidence"]
-        variability, _ = _place(_run(cells, home), card.epochs)
+        variability, _ = _place(cells, home, card.epochs)
         knobs = {name: card.select_knobs[name] for name in ("c_d", "concentration")}
         a, b = parameters(card.values["mu"], cell.pruned, **knobs)
         log_weight = log_weights(coreset.columns["score"], confidence, a, b)
         weight = np.exp(log_weight - log_weight.max())
         panels = figure(13, 4)
-        axes = _side_by_side(panels, 3)
+        axes = panels.subplots(1, 3)
         selection(axes, variability, confidence, weight / weight.sum(), coreset.ids)
-        drawn.append(save(panels, folder / f"selection-{100 * cell.pruned:.0f}")[0])
-    return drawn
+        yield save(panels, folder / f"selection-{100 * cell.pruned:.0f}")[0]
 
 
-def _densities(cells: Sequence[Cell], folder: Path, home: Path) -> list[Path]:  # noqa: ARG001
+def _densities(cells: Sequence[Cell], folder: Path, home: Path) -> Iterator[Path]:  # noqa: ARG001
     """Draw Beta densities for several shares pruned at the published c_D, and for several C."""
-    drawn, shares = [], [0.3, 0.5, 0.7, 0.8, 0.9]
-    for name, c_d in (("cifar10", 5.5), ("cifar100", 4.0)):
+    shares, concentrations = [0.3, 0.5, 0.7, 0.8, 0.9], [5.0, 10.0, 15.0, 30.0]
+    densities: dict[str, dict[str, Any]] = {
+        "cifar10": {"pruned": shares, "c_d": 5.5},
+        "cifar100": {"pruned": shares, "c_d": 4.0},
+        "C": {"pruned": 0.7, "c_d": 4.0, "concentration": concentrations},
+    }
+    for name, knobs in densities.items():
         curves = figure(6, 4)
-        beta_densities(curves.add_subplot(), 0.3, pruned=shares, c_d=c_d)
-        drawn.append(save(curves, folder / f"densities-{name}")[0])
-    curves = figure(6, 4)
-    beta_densities(
-        curves.add_subplot(), 0.3, pruned=0.7, c_d=4.0, concentration=[5.0, 10.0, 15.0, 30.0]
-    )
-    drawn.append(save(curves, folder / "densities-C")[0])
-    return drawn
+        beta_densities(curves.add_subplot(), 0.3, **knobs)
+        yield save(curves, folder / f"densities-{name}")[0]
 
 
-def _wrong_labels(cells: Sequence[Cell], folder: Path, home: Path) -> list[Path]:
+def _wrong_labels(cells: Sequence[Cell], folder: Path, home: Path) -> Iterator[Path]:
     """Draw where wrong labels lie, and how many of them the first row keeps."""
     cell = cells[0]
-    variability, confidence = _place(_run(cells, home), cell.setting.epochs["early"])
+    variability, confidence = _place(cells, home)
     wrong = images_of(cell).wrong["labels"]
     panel = figure(7, 4.5)
     axes = wrong_labels(panel.add_subplot(), variability, confidence, wrong)
     kept = len(np.intersect1d(wrong, chosen(cell, home).ids))
     axes.set_title(f"{kept:,} of {len(wrong):,} wrong labels kept, {cell.pruned:.0%} pruned")
-    return [save(panel, folder / "wrong-labels")[0]]
+    yield save(panel, folder / "wrong-labels")[0]
 
 
-def _kept_and_pruned(cells: Sequence[Cell], folder: Path, home: Path) -> list[Path]:
+def _kept_and_pruned(cells: Sequence[Cell], folder: Path, home: Path) -> Iterator[Path]:
     """Show some images that are kept, and some that are pruned."""
     cell = cells[0]
     pixels, kept = images_of(cell).images.pixels, chosen(cell, home).ids
     if pixels is None:
-        return []
+        return
     pruned = np.setdiff1d(np.arange(len(pixels)), kept)
     rng = np.random.default_rng(0)
-    rows = {"kept": rng.permutation(kept), "pruned": rng.permutation(pruned)}
-    return [_sheet(folder / name, pixels[ids[: 4 * _COLUMNS]]) for name, ids in rows.items()]
+    for name, ids in (("kept", kept), ("pruned", pruned)):
+        yield _sheet(folder / name, pixels[rng.permutation(ids)[: 4 * _COLUMNS]])
 
 
-def _corruptions(cells: Sequence[Cell], folder: Path, home: Path) -> list[Path]:  # noqa: ARG001
+def _corruptions(cells: Sequence[Cell], folder: Path, home: Path) -> Iterator[Path]:  # noqa: ARG001
     """Show some images of each kind of corruption, a row each."""
     shifted = images_of(cells[0])
-    if shifted.images.pixels is None:
-        return []
-    ids = np.concatenate([shifted.wrong[name][:_COLUMNS] for name in CORRUPTIONS])
-    return [_sheet(folder / "corruptions", shifted.images.pixels[ids])]
+    if shifted.images.pixels is not None:
+        ids = np.concatenate([shifted.wrong[name][:_COLUMNS] for name in CORRUPTIONS])
+        yield _sheet(folder / "corruptions", shifted.images.pixels[ids])
 
 
 def _sheet(path: Path, pixels: Array) -> Path:
@@ -142,30 +129,18 @@ def _sheet(path: Path, pixels: Array) -> Path:
     return save(sheet, path)[0]
 
 
-def _run(cells: Sequence[Cell], home: Path) -> Run:
-    """Open the recording of the first row that has one."""
-    return run_of(next(cell.recordings[0] for cell in cells if cell.recordings), home)
-
-
-def _place(run: Run, epochs: int) -> tuple[Array, Array]:
-    arrays = Arrays([run], epochs=epochs)
+def _place(cells: Sequence[Cell], home: Path, epochs: int | None = None) -> tuple[Array, Array]:
+    """Give variability and confidence in the recording of the first row that has one."""
+    wanted = next(cell.recordings[0] for cell in cells if cell.recordings)
+    arrays = Arrays([run_of(wanted, home)], epochs=epochs or wanted.setting.epochs["early"])
     return arrays["variability"], arrays["confidence"]
-
-
-def _side_by_side(panels: "Figure", count: int) -> "list[Axes]":
-    return [panels.add_subplot(1, count, number) for number in range(1, count + 1)]
 
 
 def _file(name: str) -> str:
     return "".join(letter if letter.isalnum() else "-" for letter in name.lower())
 
 
-def _measure(cell: Cell, home: Path, watch: Watch) -> dict[str, Any]:  # noqa: ARG001
-    coreset = chosen(cell, home)
-    return {"kept": len(coreset), "ids_sha256": coreset.card.ids_sha256}
-
-
-def _draw(grid: Grid, lines: Sequence[Line], folder: Path, home: Path) -> list[Path]:  # noqa: ARG001
+def _draw(grid: Grid, lines: Sequence[Line], folder: Path, home: Path) -> Iterator[Path]:  # noqa: ARG001
     return DRAWINGS[str(grid.draw)](list(grid.cells()), folder, home)
 
 
@@ -178,4 +153,4 @@ DRAWINGS: dict[str, Draw] = {
     "corruptions": _corruptions,
 }
 
-PICTURE = Kind("", _measure, lambda grid, lines: {}, _draw, one_seed=True, looks_back=True)  # noqa: ARG005
+PICTURE = Kind(_draw, one_seed=True, looks_back=True)

@@ -1,14 +1,32 @@
-"""Write the table and the figures of a grid."""
+"""The table and the figures of a grid, whatever it measures."""
 
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
+from dualprune.experiments.accuracy import whole_data
 from dualprune.experiments.grid import Grid
-from dualprune.experiments.kinds import KINDS, tabulate
+from dualprune.experiments.kinds import KINDS
 from dualprune.experiments.results import Line
-from dualprune.experiments.table import as_latex, as_markdown
+from dualprune.experiments.table import Table, as_latex, as_markdown, header, seeds_of
 from dualprune.files import make_folders, write
+
+
+def tabulate(grid: Grid, lines: Sequence[Line]) -> Table | None:
+    """Bring the lines of a grid together as a table; None where it has none."""
+    kind, setting = KINDS[grid.kind], grid.setting
+    if kind.rows is None or not lines:
+        return None
+    what = f"{setting.judged_on} {kind.what}" if kind.trains else kind.what
+    paper = "; the paper's numbers in brackets" if grid.printed else ""
+    model = grid.model if isinstance(grid.model, str) else type(grid.model).__name__
+    how = f"{setting.about}, {model}, {seeds_of(lines)}"
+    return Table(
+        title=f"{grid.title}: {what}; {how}{paper}{whole_data(grid, lines)}",
+        header=header(grid),
+        rows=kind.rows(grid, lines),
+        notes=grid.notes,
+    )
 
 
 def present(grid: Grid, lines: Sequence[Line], folder: Path, home: Path) -> list[Path]:
@@ -20,4 +38,4 @@ def present(grid: Grid, lines: Sequence[Line], folder: Path, home: Path) -> list
         write(folder / "table.tex", as_latex(table).encode())
     if find_spec("matplotlib") is None:
         return []
-    return KINDS[grid.kind].draw(grid, lines, folder, home)
+    return list(KINDS[grid.kind].draw(grid, lines, folder, home))

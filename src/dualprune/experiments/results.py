@@ -1,17 +1,20 @@
-"""results.jsonl: one line per finished cell, never of mixed code or settings."""
+"""results.jsonl: one line per finished cell, never of mixed code or settings; lines as arrays."""
 
 import json
 import os
 import platform
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from dualprune.errors import DamagedError, InputError
 from dualprune.experiments.grid import Key
 from dualprune.files import make_folders
+from dualprune.signatures import Array
 
 NUMBERS = 2
 """Version of everything that decides numbers. Raise it when a change of the code moves what a cell
@@ -90,3 +93,25 @@ def made_with() -> str:
     """Name what else can move the last digit: numpy, torch and the kind of machine."""
     packages = [f"{name} {version(name)}" for name in ("numpy", "torch")]
     return ", ".join([*packages, platform.machine()])
+
+
+def shares_of(lines: Sequence[Line]) -> Array:
+    """Give the shares pruned, as `by_share` orders them."""
+    return np.unique([line.pruned for line in lines])
+
+
+def by_share(lines: Sequence[Line], value: str | Callable[[Line], float]) -> dict[str, Array]:
+    """Give a value of every row, by share and seed; NaN where there is no line yet."""
+    shares = list(shares_of(lines))
+    seeds = sorted({line.seed for line in lines})
+    rows = {line.row: np.full((len(shares), len(seeds)), np.nan) for line in lines}
+    for line in lines:
+        number = line.values[value] if isinstance(value, str) else value(line)
+        rows[line.row][shares.index(line.pruned), seeds.index(line.seed)] = number
+    return rows
+
+
+def seed_means(values: Array) -> Array:
+    """Give the mean over shares of each seed that has them all, or NaN where none has."""
+    whole = values[:, ~np.isnan(values).any(axis=0)]
+    return np.asarray(whole.mean(axis=0)) if whole.size else np.full(1, np.nan)

@@ -7,20 +7,18 @@ from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, wait
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Thread
 from typing import Any
+
+import torch
 
 from dualprune.errors import InputError
 from dualprune.experiments.grid import Cell, Grid, Recording, recordings
 from dualprune.experiments.kinds import KINDS
 from dualprune.experiments.results import NUMBERS, Line, append, made_with, read
-from dualprune.experiments.work import end_with_parent, make_recording, one_thread
+from dualprune.experiments.work import make_recording
 from dualprune.files import make_folders
 from dualprune.train import Watch, silent
-
-
-def _start() -> None:
-    one_thread()
-    end_with_parent()
 
 
 def workplace(out: Path) -> Path:
@@ -28,13 +26,26 @@ def workplace(out: Path) -> Path:
     return out / "work" / f"numbers-{NUMBERS}"
 
 
-@contextmanager
-def processes_of_one_thread(count: int | None) -> Iterator[Executor]:
-    """Give as many processes as asked for, or as there are cores."""
+def processes_of_one_thread(count: int | None) -> Executor:
+    """Give as many processes as asked for, or as there are cores.
+
+    Two processes of one thread do more than one with two threads.
+    """
     context = multiprocessing.get_context("spawn")  # torch does not survive a fork
-    workers = count or os.cpu_count() or 1
-    with ProcessPoolExecutor(workers, mp_context=context, initializer=_start) as pool:
-        yield pool
+    return ProcessPoolExecutor(count, mp_context=context, initializer=_start)
+
+
+def _start() -> None:
+    torch.set_num_threads(1)
+    Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    """End this process as soon as the one that started it is gone, however it went."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 class InThisProcess(Executor):
@@ -62,16 +73,17 @@ def run(
     with _alone(out):
         todo = missing(grid, out)
         looks_back = KINDS[grid.kind].looks_back
-        needed = recordings(list(grid.cells()) if looks_back else todo)
+        needed = recordings(grid.cells() if looks_back else todo)
         recorded = measured = 0
-        for done, values in _work(needed, todo, workplace(out), pool, watch, looks_back):
-            if isinstance(done, Recording):
+        for task, values in _work(needed, todo, workplace(out), pool, watch, looks_back):
+            if isinstance(task, Recording):
                 recorded += 1
                 tell(f"recording {recorded} of {len(needed)}")
                 continue
             measured += 1
-            append(out / "results.jsonl", _line(done, values))
-            cell = f"{done.row.name}, {done.pruned:.0%} pruned, seed {done.seed}"
+            line = Line(*task.key, values, task.settings, NUMBERS, made_with())
+            append(out / "results.jsonl", line)
+            cell = f"{task.row.name}, {task.pruned:.0%} pruned, seed {task.seed}"
             tell(f"{measured} of {len(todo)}: {cell}")
         return lines_of(grid, out)
 
@@ -84,21 +96,21 @@ def _work(
     watch: Watch,
     all_first: bool,
 ) -> Iterator[tuple[Recording | Cell, Any]]:
-    """Give what is done, with its values; a cell begins as soon as its recordings are there."""
+    """Give what is finished, with its values; a cell begins once its recordings are there."""
     running: dict[Future[Any], Recording | Cell] = {
-        pool.submit(make_recording, each, home, watch): each for each in needed
+        pool.submit(make_recording, wanted, home, watch): wanted for wanted in needed
     }
-    absent = {each.digest for each in needed}
+    absent = {wanted.digest for wanted in needed}
     waiting = [(cell, set(absent) if all_first else _digests(cell)) for cell in todo]
     while running or waiting:
-        ready = [cell for cell, needs in waiting if needs.isdisjoint(absent)]
-        waiting = [(cell, needs) for cell, needs in waiting if not needs.isdisjoint(absent)]
+        ready = [cell for cell, sources in waiting if sources.isdisjoint(absent)]
+        waiting = [(cell, sources) for cell, sources in waiting if not sources.isdisjoint(absent)]
         running |= {pool.submit(_measure, cell, home, watch): cell for cell in ready}
         for future in _first_done(running):
-            done, values = running.pop(future), future.result()
-            if isinstance(done, Recording):
-                absent.remove(done.digest)
-            yield done, values
+            task, values = running.pop(future), future.result()
+            if isinstance(task, Recording):
+                absent.remove(task.digest)
+            yield task, values
 
 
 def _measure(cell: Cell, home: Path, watch: Watch) -> dict[str, Any]:
@@ -106,16 +118,16 @@ def _measure(cell: Cell, home: Path, watch: Watch) -> dict[str, Any]:
 
 
 def _digests(cell: Cell) -> set[str]:
-    return {each.digest for each in cell.recordings}
+    return {source.digest for source in cell.recordings}
 
 
 def _first_done(running: Collection[Future[Any]]) -> list[Future[Any]]:
-    """Wait until something is done; a failure comes last, and nothing begins after it."""
-    done, others = wait(running, return_when=FIRST_COMPLETED)
-    if any(future.exception() for future in done):
+    """Wait until something is finished; a failure comes last, and nothing begins after it."""
+    finished, others = wait(running, return_when=FIRST_COMPLETED)
+    if any(future.exception() for future in finished):
         for future in others:
             future.cancel()
-    return sorted(done, key=lambda future: future.exception() is not None)
+    return sorted(finished, key=lambda future: future.exception() is not None)
 
 
 def lines_of(grid: Grid, out: Path) -> list[Line]:
@@ -141,9 +153,5 @@ def missing(grid: Grid, out: Path) -> list[Cell]:
     """Give the cells without a line; refuse to add to lines of other code or settings."""
     wanted = list(grid.cells())
     expected = ((cell.key, cell.settings) for cell in wanted)
-    done = {line.key for line in read(out / "results.jsonl", expected=expected)}
-    return [cell for cell in wanted if cell.key not in done]
-
-
-def _line(cell: Cell, values: dict[str, Any]) -> Line:
-    return Line(*cell.key, values, cell.settings, NUMBERS, made_with())
+    finished = {line.key for line in read(out / "results.jsonl", expected=expected)}
+    return [cell for cell in wanted if cell.key not in finished]

@@ -13,7 +13,6 @@ from dualprune.select import random
 from dualprune.signatures import Array
 from dualprune.train import Setup
 from dualprune.train.recipe import Recipe, recipes
-from dualprune.train.setup import model_identity
 
 SHIFTS = ("labels", "images", "tail")
 
@@ -85,6 +84,11 @@ class Setting:
         """The recipe with this setting's changes."""
         return replace(recipes()[self.recipe], **self.train)
 
+    @property
+    def records_all(self) -> bool:
+        """Whether the whole training is recorded, so that training on all the data is, too."""
+        return self.record >= self.trained.epochs
+
     def setup(self, shifted: Shifted, model: Any, changes: dict[str, Any]) -> Setup:
         """Give what trainings of a model on these images share."""
         recipe = replace(self.trained, **changes)
@@ -96,9 +100,8 @@ class Setting:
 
     def images(self, shift: dict[str, float], seed: int) -> Shifted:
         """Load the images and do to them what an experiment asks for; the last stay in memory."""
-        if self.loaded is None:
-            return _prepared(self.data, self.samples, tuple(shift.items()), seed)
-        return _shifted(*self.loaded, tuple(shift.items()), seed)
+        images, test = self.loaded or _loaded(self.data, self.samples)
+        return _shifted(images, test, tuple(shift.items()), seed)
 
     def recorded(self) -> dict[str, Any]:
         """What a recording depends on, beside its model and seed."""
@@ -108,12 +111,8 @@ class Setting:
 
     def identity(self) -> dict[str, Any]:
         """What any training depends on."""
-        data = self.data if self.loaded is None else [each.fingerprint for each in self.loaded]
+        data = self.data if self.loaded is None else [part.fingerprint for part in self.loaded]
         return {"data": data, "samples": self.samples, "recipe": self.trained.stated()}
-
-    def model_identity(self, model: Any) -> Any:
-        """Give the name of a model, or the name and weights of a module."""
-        return model if isinstance(model, str) else model_identity(model)
 
 
 def settings() -> dict[str, Setting]:
@@ -128,17 +127,15 @@ def _on_device(shifted: Shifted, size: int) -> Setup:
     return Setup.of(shifted.images, shifted.test, recipe=replace(recipes()["small"], size=size))
 
 
-@lru_cache(2)
-def _prepared(
-    data: str, samples: int | None, shift: tuple[tuple[str, float], ...], seed: int
-) -> Shifted:
+@lru_cache(1)
+def _loaded(data: str, samples: int | None) -> tuple[Images, Images]:
     images, test = load(data)
     if test is None:
         raise InputError(f"{data} has no test images to evaluate on")
     if samples is not None and samples < len(images):
         chosen = random(images.labels, k=samples, seed=_SUBSET_SEED, balance="proportional")
         images = images.take(chosen)
-    return _shifted(images, test, shift, seed)
+    return images, test
 
 
 @lru_cache(2)

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import isnan
+from math import isnan, nan
 from statistics import mean, stdev
 
 from dualprune.experiments.grid import WHOLE, Grid
@@ -12,11 +12,11 @@ from dualprune.experiments.results import Line
 
 @dataclass(frozen=True)
 class Entry:
-    """Percentages or shares over seeds; what the paper printed and its deviation, if it did."""
+    """Percentages or shares over seeds; what the paper printed and its deviation, else NaN."""
 
     ours: list[float]
-    paper: float | None = None
-    deviation: float | None = None
+    paper: float = nan
+    deviation: float = nan
     digits: int = 1
 
     def __str__(self) -> str:
@@ -28,10 +28,10 @@ class Entry:
         ours = self._number(mean(self.ours)) if self.ours else ""
         if len(self.ours) > 1:
             ours += f" ± {self._number(stdev(self.ours))}"
-        if self.paper is None:
+        if isnan(self.paper):
             return ours
         paper = self._number(self.paper)
-        if self.deviation is not None:
+        if not isnan(self.deviation):
             paper += f" ± {self._number(self.deviation)}"
         return f"{ours} ({paper})".strip()
 
@@ -53,23 +53,16 @@ def by_row(
     grid: Grid, lines: Sequence[Line], value: Callable[[Line], float], *, digits: int = 1
 ) -> dict[str, list[Entry]]:
     """Collect the value of every seed under its row and share."""
-    return {
-        row: [
-            Entry(
-                [value(line) for line in lines if (line.row, line.pruned) == (row, share)],
-                _printed(grid.printed, row, number),
-                _printed(grid.deviations, row, number),
-                digits,
-            )
-            for number, share in enumerate(grid.pruned)
+    rows, unprinted = {}, [nan] * len(grid.pruned)
+    for row in dict.fromkeys(line.row for line in lines if line.row != WHOLE.name):
+        same = [line for line in lines if line.row == row]
+        printed = grid.printed.get(row, unprinted)
+        deviations = grid.deviations.get(row, unprinted)
+        rows[row] = [
+            Entry([value(line) for line in same if line.pruned == share], paper, deviation, digits)
+            for share, paper, deviation in zip(grid.pruned, printed, deviations, strict=True)
         ]
-        for row in dict.fromkeys(line.row for line in lines if line.row != WHOLE.name)
-    }
-
-
-def _printed(numbers: dict[str, list[float]], row: str, place: int) -> float | None:
-    number = float(numbers[row][place]) if row in numbers else float("nan")
-    return None if isnan(number) else number
+    return rows
 
 
 def header(grid: Grid) -> list[str]:

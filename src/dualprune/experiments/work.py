@@ -1,9 +1,6 @@
 """What one process does: make a recording, choose from it, train on what was chosen."""
 
-import multiprocessing
-import os
 import shutil
-import threading
 from collections.abc import Callable
 from decimal import Decimal
 from hashlib import sha256
@@ -12,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import torch
 
 from dualprune.coreset import Card, Coreset, digest
 from dualprune.dynamic import IES, InfoBatch, RandomEveryEpoch
@@ -25,30 +21,13 @@ from dualprune.run import Run
 from dualprune.run.signals import DEFAULT
 from dualprune.select import budget
 from dualprune.signatures import Array, name_of
-from dualprune.train import APART, Dynamic, Watch, record, seconds_recorded, silent, train
+from dualprune.train import APART, Dynamic, Watch, record, seconds_recorded, train
 
 _TRAINED = 100_000  # from the seed of a recording to that of what is trained on its choice
 _QUANTILES = 101
 
 
-def one_thread() -> None:
-    """Let this process use one core: two such processes do more than one with two threads."""
-    torch.set_num_threads(1)
-
-
-def end_with_parent() -> None:
-    """Let this process end as soon as the one that started it is gone, however it went."""
-
-    def wait() -> None:
-        parent = multiprocessing.parent_process()
-        if parent is not None:
-            parent.join()
-            os._exit(1)
-
-    threading.Thread(target=wait, daemon=True).start()
-
-
-def make_recording(wanted: Recording, home: Path, watch: Watch = silent) -> None:
+def make_recording(wanted: Recording, home: Path, watch: Watch) -> None:
     """Record a training, unless it is there; one that was interrupted starts again.
 
     Going on would leave a gap in `kl_step`, and the table would be another one.
@@ -126,11 +105,16 @@ def chosen(cell: Cell, home: Path) -> Coreset:
     )
 
 
+def identity(coreset: Coreset) -> dict[str, Any]:
+    """Give how much is kept, and which samples."""
+    return {"kept": len(coreset), "ids_sha256": coreset.card.ids_sha256}
+
+
 def train_on_all(cell: Cell, home: Path, watch: Watch) -> dict[str, Any]:
     """Train on all the data; where all epochs were recorded, that was it."""
-    (wanted,) = cell.recordings
-    if cell.setting.record < cell.setting.trained.epochs:
+    if not cell.setting.records_all:
         return train_on(cell, home, None, watch)
+    (wanted,) = cell.recordings
     history = read_json(_folder(wanted, home) / "checkpoint/state.json")["history"]
     accuracies = [epoch["accuracy"] for epoch in history if epoch["accuracy"] is not None]
     return {
@@ -143,14 +127,12 @@ def train_on_all(cell: Cell, home: Path, watch: Watch) -> dict[str, Any]:
     }
 
 
-def train_on(
-    cell: Cell, home: Path, coreset: Coreset | None, watch: Watch = silent
-) -> dict[str, Any]:
+def train_on(cell: Cell, home: Path, coreset: Coreset | None, watch: Watch) -> dict[str, Any]:
     """Train from a start of its own: not from that of the recording, which it would suit best."""
     row, seed = cell.row, cell.seed + _TRAINED
     changes = dict(row.train)
     length = {name: changes.pop(name) for name in ("iterations", "epochs") if name in changes}
-    setup = cell.setting.setup(images_of(cell), cell.grid.model, changes)
+    setup = cell.setting.setup(images_of(cell), cell.model, changes)
     ids = None if coreset is None else coreset.ids
     weights = _weights(cell, coreset)
     content = setup.settings(
@@ -178,8 +160,7 @@ def _weights(cell: Cell, coreset: Coreset | None) -> Array | None:
         return None
     scores = coreset.columns["score"]
     low, high = np.nanmin(scores), np.nanmax(scores)
-    scaled: Array = np.nan_to_num((scores - low) / (high - low))
-    return scaled
+    return np.asarray(np.nan_to_num((scores - low) / (high - low)))
 
 
 def _values(
@@ -192,7 +173,7 @@ def _values(
     return {name: result[name] for name in names} | {
         "training_seconds": result["seconds"],
         "recorded": passes * result["samples"],
-        "recording_seconds": sum(seconds_recorded(_folder(each, home)) for each in sources),
+        "recording_seconds": sum(seconds_recorded(_folder(run, home)) for run in sources),
     }
 
 

@@ -68,7 +68,6 @@ def against_random(setup: Setup, coreset: Coreset, out: Path, *, watch: Watch = 
     brief = {"epochs": epochs, "judge_every": epochs}
     grid = Grid(
         name="check",
-        scale="",
         kind="accuracy",
         title="What was kept and random samples",
         setting=setting,

@@ -11,8 +11,7 @@ from torch import nn
 from dualprune.data import Images, load, validation_split
 from dualprune.experiments.accuracy import cost_table
 from dualprune.experiments.grid import Grid, Row
-from dualprune.experiments.kinds import tabulate
-from dualprune.experiments.present import present
+from dualprune.experiments.present import present, tabulate
 from dualprune.experiments.results import Line
 from dualprune.experiments.runner import InThisProcess, run, workplace
 from dualprune.experiments.setting import Setting
@@ -108,7 +107,6 @@ def grid_of(
     setting = replace(setting, features=features_for(static, setting.record), also=also)
     return Grid(
         name=setting.name,
-        scale="",
         kind="accuracy",
         title=title,
         setting=setting,
@@ -147,5 +145,5 @@ def _agreement(grid: Grid) -> Grid:
         title="How much they agree",
         rows=static,
         whole=False,
-        pairs=tuple(combinations([row.name for row in static], 2)),
+        pairs=list(combinations([row.name for row in static], 2)),
     )

@@ -1,24 +1,21 @@
 """demo: the whole story on a small data set that everybody has."""
 
 from dataclasses import replace
-from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
 
 from dualprune.data.digits import digits
 from dualprune.experiments.grid import Cell
-from dualprune.experiments.kinds import KINDS
+from dualprune.experiments.removed import removed_rows
 from dualprune.experiments.runner import workplace
 from dualprune.experiments.setting import Setting
 from dualprune.experiments.table import Table, header
 from dualprune.experiments.work import chosen, images_of, run_of
 from dualprune.report.facts import gather
-from dualprune.report.figures import draw_moons
-from dualprune.report.page import write_report
 from dualprune.train import Watch, recipes
 from dualprune.workflows.comparing import Comparison, grid_of, run_and_present
-from dualprune.workflows.pruning import describe
+from dualprune.workflows.pruning import describe, illustrate
 
 _PRUNED = (0.5, 0.7, 0.9)
 _METHODS = ("dual+beta", "random")
@@ -34,7 +31,7 @@ def demo(out: Path, *, seeds: int, watch: Watch) -> Comparison:
     grid = replace(grid, shift={"labels": _WRONG})
     comparison = run_and_present(grid, out, watch)
     pruned = [line for line in comparison.lines if line.row in _METHODS]
-    removed = KINDS["removed"].rows(grid, pruned)
+    removed = removed_rows(grid, pruned)
     table = Table("wrong labels that were pruned, in %", header(grid), removed)
     tables = [comparison.tables[0], table, comparison.tables[1]]
     figures = _show(Cell(grid, grid.rows[0], _PRUNED[1], 0), out, comparison)
@@ -43,20 +40,11 @@ def demo(out: Path, *, seeds: int, watch: Watch) -> Comparison:
 
 def _show(cell: Cell, out: Path, comparison: Comparison) -> list[Path]:
     """Draw what is kept at the middle share, and write its page."""
-    home, paths = workplace(out), []
-    run, shifted = run_of(cell.recordings[0], home), images_of(cell)
-    coreset = chosen(cell, home)
+    home, shifted = workplace(out), images_of(cell)
+    run, coreset = run_of(cell.recordings[0], home), chosen(cell, home)
     facts = gather(run, coreset)
-    setup = cell.setting.setup(shifted, cell.grid.model, {})
+    setup = cell.setting.setup(shifted, cell.model, {})
     coreset = describe(coreset, facts, setup, _TITLE, cell.setting.record, workflow="demo")
-    if find_spec("matplotlib") is not None:
-        wrong = np.isin(np.arange(run.samples), shifted.wrong["labels"])
-        marked = {"kept: 30 % (red)": coreset.mask, "wrong labels (red)": wrong}
-        panels = {"score": facts.score} | marked
-        draw_moons(out / "moon.png", facts.variability, facts.confidence, panels)
-        paths.append(out / "moon.png")
-    if find_spec("bokeh") is not None:
-        lines, facts = comparison.lines, replace(facts, coreset=coreset)
-        page = write_report(out / "report.html", facts, samples=shifted.images, results=lines)
-        paths.append(page)
-    return paths
+    wrong = np.isin(np.arange(run.samples), shifted.wrong["labels"])
+    marked = {"kept: 30 % (red)": coreset.mask, "wrong labels (red)": wrong}
+    return illustrate(out, coreset, facts, shifted.images, marked, comparison.lines)

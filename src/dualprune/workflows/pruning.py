@@ -1,6 +1,7 @@
 """prune: from a set of images to the part of it that is worth training on."""
 
 import os
+from collections.abc import Sequence
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -11,12 +12,14 @@ from torch import nn
 from dualprune.coreset import Coreset, Training
 from dualprune.data import Images, write_tree
 from dualprune.errors import InputError
+from dualprune.experiments.results import Line
 from dualprune.method import Arrays, Method, choose_from, find_method, signals_for
 from dualprune.report.facts import Facts, gather, read_together
 from dualprune.report.figures import draw_moons
 from dualprune.report.page import write_report
 from dualprune.run import Run
 from dualprune.select import budget
+from dualprune.signatures import Array
 from dualprune.train import APART, Setup, Watch, record, silent
 from dualprune.workflows.checking import against_random
 from dualprune.workflows.needs import check_epochs, features_for
@@ -84,7 +87,9 @@ def prune(
     coreset = choose_from(arrays, method, k=k, seed=seed)
     facts = gather(runs[0], coreset, arrays)
     coreset = describe(coreset, facts, setup, name, epochs)
-    _write(out, coreset, replace(facts, coreset=coreset), images, materialize)
+    _write(out, coreset, images, materialize)
+    kept = {f"kept: {k:,} of {len(images):,} (red)": coreset.mask}
+    illustrate(out, coreset, facts, images, kept)
     if check:
         against_random(setup, coreset, out / "check", watch=watch)
     return coreset
@@ -104,14 +109,15 @@ def _refuse_another(
     if not (out / "card.json").exists():
         return
     card = Coreset.load(out).card
-    before = (card.method, card.k, card.seed)
-    now = {"method": method.name, "k": k, "seed": seed}
-    other = [name for (name, value), was in zip(now.items(), before, strict=True) if value != was]
-    if card.training is None or card.training.epochs != epochs:
-        other.append("number of epochs")
-    if card.training is None or card.training.settings != setup.settings():
-        other.append("data, model or recipe")
-    if other:
+    training = card.training
+    same = {
+        "method": card.method == method.name,
+        "k": card.k == k,
+        "seed": card.seed == seed,
+        "number of epochs": training is not None and training.epochs == epochs,
+        "data, model or recipe": training is not None and training.settings == setup.settings(),
+    }
+    if other := [name for name, is_same in same.items() if not is_same]:
         raise InputError(
             f"{out} already holds another coreset, with another {' and '.join(other)}; choose "
             f"another folder. What is recorded in {out / 'run'} can be used again with "
@@ -160,20 +166,28 @@ def describe(
 
 
 def _write(
-    out: Path,
-    coreset: Coreset,
-    facts: Facts,
-    images: Images,
-    materialize: Literal["link", "copy"] | None,
+    out: Path, coreset: Coreset, images: Images, materialize: Literal["link", "copy"] | None
 ) -> None:
-    """Write the coreset, and what there are libraries for: the figure and the page."""
     if not (out / "card.json").exists():
         coreset.save(out)
     if materialize and not (out / "images").exists():
         write_tree(images.take(coreset.ids), out / "images", materialize)
+
+
+def illustrate(
+    out: Path,
+    coreset: Coreset,
+    facts: Facts,
+    images: Images,
+    marked: dict[str, Array],
+    results: Sequence[Line] = (),
+) -> list[Path]:
+    """Draw scores and what is marked, and write the page, if their libraries are installed."""
+    panels = {"score": facts.score} | marked if coreset.card.score else marked
+    facts, paths = replace(facts, coreset=coreset), []
     if find_spec("matplotlib") is not None:
-        score = {"score": facts.score} if coreset.card.score else {}
-        kept = {f"kept: {len(coreset):,} of {facts.samples:,} (red)": coreset.mask}
-        draw_moons(out / "moon.png", facts.variability, facts.confidence, score | kept)
+        paths.append(out / "moon.png")
+        draw_moons(paths[0], facts.variability, facts.confidence, panels)
     if find_spec("bokeh") is not None:
-        write_report(out / "report.html", facts, samples=images)
+        paths.append(write_report(out / "report.html", facts, samples=images, results=results))
+    return paths

@@ -5,11 +5,15 @@ References
 Appendix D.2 of Cho et al., 2025. arXiv:2502.06905
 """
 
-from pathlib import Path as FilePath
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dualprune.experiments.grid import Grid
+from dualprune.experiments.kind import Kind
+from dualprune.experiments.results import Line
 from dualprune.experiments.theory.two_points import (
     POINTS,
     Moon,
@@ -90,28 +94,32 @@ def synthetic_moon(axes: "Axes", moon: Moon, time: int) -> "Axes":
     return axes
 
 
-def draw_theory(folder: FilePath) -> list[FilePath]:
-    """Write all of them in the paper's setting, as PNG and SVG; gives the files."""
+def _draw(grid: Grid, lines: Sequence[Line], folder: Path, home: Path) -> Iterator[Path]:  # noqa: ARG001
+    """Write all of them in the paper's setting."""
     slow, fast = learn(POINTS, eta=0.0005, updates=10_000), learn(POINTS, 0.01, _MOON_TIMES[-1])
     (zeta, distance), moon = mean_points(slow), moon_path(fast)
 
     weights = figure(4.5, 4.5)
     weight_evolution(weights.subplots(), fast.weights[:10_001], POINTS)
+    yield save(weights, folder / "weights")[0]
 
     increasing = figure(9, 3.5)
     left, right = increasing.subplots(1, 2)
     gamma_v(left, log_gamma_v(slow))
     delta_zeta(right, zeta)
+    yield save(increasing, folder / "increasing")[0]
 
     middles = figure(9, 3.5)
     for point, axes in enumerate(middles.subplots(1, 2)):
         mean_point_distance(axes, distance[:, point], slow.moves[:, point], str(point + 1))
+    yield save(middles, folder / "middles")[0]
 
     moons = figure(14, 3.5)
     panels = moons.subplots(1, len(_MOON_TIMES), sharex=True, sharey=True)
     for axes, time in zip(panels, _MOON_TIMES, strict=True):
         synthetic_moon(axes, moon, time)
     panels[0].set_ylabel("mean")
+    yield save(moons, folder / "moons")[0]
 
-    drawn = {"weights": weights, "increasing": increasing, "middles": middles, "moons": moons}
-    return [file for name, each in drawn.items() for file in save(each, folder / name)]
+
+THEORY = Kind(_draw)
