@@ -4,17 +4,7 @@ import os
 import platform
 import sys
 
-from benchmarks import (
-    disk,
-    geometry,
-    memory,
-    page,
-    prune,
-    recording,
-    sampling,
-    scaling,
-    training,
-)
+from benchmarks import disk, geometry, memory, page, prune, recording, sampling, scaling, training
 
 PARTS = {
     part.__name__.rpartition(".")[2]: part

@@ -53,8 +53,5 @@ def write_hostile(home, names, folder, *, trained=True):
     lines = [SimpleNamespace(row=name, pruned=0.5, values=values) for name in names]
     lines.append(SimpleNamespace(row="everything", pruned=0.0, values=values))
     return write_report(
-        home / f"{folder}.html",
-        gather(run, coreset),
-        samples=[*names] * 3,
-        results=lines,
+        home / f"{folder}.html", gather(run, coreset), samples=[*names] * 3, results=lines
     )

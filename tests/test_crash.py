@@ -30,12 +30,7 @@ from tests.recording import (
 
 FAULTS = pytest.mark.parametrize(
     ("code", "lasting", "late"),
-    [
-        (ENOSPC, False, False),
-        (EIO, True, False),
-        (EDQUOT, False, True),
-        (ENOSPC, True, True),
-    ],
+    [(ENOSPC, False, False), (EIO, True, False), (EDQUOT, False, True), (ENOSPC, True, True)],
 )
 
 

@@ -438,10 +438,7 @@ def test_gains_are_points_under_their_share():
         ({"pruned": [0, 0.3, 0.9], "c_d": 5.5}, ["0 % pruned", "30 % pruned", "90 % pruned"]),
         ({"pruned": 0.9, "c_d": [3, 4, 11]}, ["c_D 3", "c_D 4", "c_D 11"]),
         ({"pruned": 0.5, "c_d": 4, "concentration": [5, 15, 30]}, ["C 5", "C 15", "C 30"]),
-        (
-            {"pruned": [0.3, 0.9], "c_d": [4, 5.5]},
-            ["30 % pruned, c_D 4", "90 % pruned, c_D 5.5"],
-        ),
+        ({"pruned": [0.3, 0.9], "c_d": [4, 5.5]}, ["30 % pruned, c_D 4", "90 % pruned, c_D 5.5"]),
         ({"pruned": 0.125, "c_d": 4}, ["12.5 % pruned, c_D 4, C 15"]),
     ],
 )

@@ -75,12 +75,7 @@ def test_kl_step_compares_the_first_occurrences_inside_one_batch(tmp_path):
     labels, ids = torch.zeros(3, dtype=torch.int64), [0, 0, 0]
     once = (binary(0.6), labels[:1], ids[:1])
     run = record(
-        tmp_path / "run",
-        [(twice, labels, ids)],
-        [once],
-        samples=1,
-        classes=2,
-        signals=("kl_step",),
+        tmp_path / "run", [(twice, labels, ids)], [once], samples=1, classes=2, signals=("kl_step",)
     )
     np.testing.assert_allclose(run["kl_step"], [[NAN], [kl(0.5, 0.6)]], rtol=1e-5)
 

@@ -414,10 +414,7 @@ def highest_dual(window):
 
 
 @repeatable
-@given(
-    arrays(np.float64, (12, 3), elements=st.floats(0, 1)),
-    st.integers(2, 12),
-)
+@given(arrays(np.float64, (12, 3), elements=st.floats(0, 1)), st.integers(2, 12))
 def test_dual_is_between_zero_and_its_bound(target_prob, window):
     scores = dual(target_prob, window=window)
     assert (scores >= 0).all()

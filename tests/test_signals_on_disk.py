@@ -21,6 +21,11 @@ from tests.run_by_hand import trajectories, write_run
 WINDOW = 3
 
 
+def copies(**block):
+    """Give the arrays of a block in memory of their own: that of a reading is used again."""
+    return {name: values.copy() for name, values in block.items()}
+
+
 @pytest.fixture
 def run(tmp_path):
     return write_run(tmp_path / "run", trajectories())
@@ -175,7 +180,7 @@ def test_streamed_blocks_are_the_whole_in_order(large):
     names, stop = ["target_prob", "margin", "prediction"], 0
     whole = {name: run[name] for name in names}
     sizes = []
-    for ids, block in run.blocks(names):
+    for ids, block in run.map(copies, names):
         assert ids.start == stop
         stop = ids.stop
         sizes.append(len(ids))
@@ -213,7 +218,7 @@ def test_results_are_right_though_their_memory_is_used_again(tmp_path, monkeypat
         last[ids.start : ids.stop], stop = view, ids.stop
     np.testing.assert_array_equal(last, losses[-1])
     np.testing.assert_array_equal(run["loss"], losses)
-    held = list(run.blocks(["loss"]))
+    held = list(run.map(copies, ["loss"]))
     together = np.concatenate([block["loss"] for _, block in held], axis=1)
     np.testing.assert_array_equal(together, losses)
 
@@ -246,7 +251,7 @@ def test_no_run_at_all_is_an_error():
 
 
 def test_the_first_epochs_are_a_slice(run):
-    blocks = list(run.blocks(["loss"], epochs=5))
+    blocks = list(run.map(copies, ["loss"], epochs=5))
     assert len(blocks) == 1
     np.testing.assert_array_equal(blocks[0][1]["loss"], run["loss"][:5])
     scores = Arrays([run], epochs=5).score(SCORES["dual"], {"window": WINDOW})
@@ -256,14 +261,14 @@ def test_the_first_epochs_are_a_slice(run):
 @pytest.mark.parametrize("epochs", [-1, 0, 13])
 def test_epochs_that_are_not_there_are_refused(epochs, run):
     with pytest.raises(InputError, match=f"from 1 to 12, got {epochs}"):
-        list(run.blocks(["loss"], epochs=epochs))
+        list(run.map(copies, ["loss"], epochs=epochs))
     with pytest.raises(InputError, match=f"from 1 to 12, got {epochs}"):
         dualprune.choose(run, "dual", keep=3, epochs=epochs)
 
 
 def test_a_missing_signal_is_an_error_that_lists_what_is_there(tmp_path):
     run = write_run(tmp_path / "run", trajectories(), signals=("loss",))
-    for ask in (lambda: run["margin"], lambda: list(run.blocks(["loss", "margin"]))):
+    for ask in (lambda: run["margin"], lambda: list(run.map(copies, ["loss", "margin"]))):
         with pytest.raises(MissingError, match=r"no 'margin'; it has loss, target_prob\. .*margin"):
             ask()
     assert run.has("target_prob")

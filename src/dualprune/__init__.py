@@ -9,8 +9,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from importlib.metadata import version
-
     from dualprune import dynamic, score, select
     from dualprune.coreset import Coreset
     from dualprune.errors import DamagedError, DualpruneError, InputError, MissingError, WriteError
@@ -21,7 +19,7 @@ if TYPE_CHECKING:
     from dualprune.workflows.comparing import compare
     from dualprune.workflows.pruning import prune
 
-    __version__ = version("dualprune")
+    __version__: str
 
 __all__ = [
     "Coreset",

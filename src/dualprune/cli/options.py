@@ -17,8 +17,7 @@ Data = Annotated[
 Download = Annotated[bool, typer.Option("--download", help="Fetch a named set that is not there.")]
 Epochs = Annotated[int | None, typer.Option(help="Use the first epochs only; default: all.")]
 Model = Annotated[
-    str,
-    typer.Option(help="What to train, such as resnet18 (a wrong name lists all); or auto."),
+    str, typer.Option(help="What to train, such as resnet18 (a wrong name lists all); or auto.")
 ]
 Out = Annotated[Path, typer.Option(help="Folder to write; run the same command again to resume.")]
 RecipeName = Annotated[

@@ -24,8 +24,7 @@ def reproduce(
     name: Annotated[str | None, typer.Argument(help="Which; without it, all are listed.")] = None,
     *,
     scale: Annotated[
-        Scale,
-        typer.Option(help="The paper's protocol, one for two cores, or one of seconds."),
+        Scale, typer.Option(help="The paper's protocol, one for two cores, or one of seconds.")
     ] = "cpu",
     out: Annotated[Path, typer.Option(help="Folder to write; run again with it to resume.")] = Path(
         "reproduced"

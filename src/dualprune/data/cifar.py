@@ -12,7 +12,7 @@ import numpy as np
 
 from dualprune.data import tfjs
 from dualprune.data.archive import LARGEST_TEXT, read_exactly, read_members, read_up_to
-from dualprune.data.download import Pinned, absent, download
+from dualprune.data.download import Pinned, absent, download, pins
 from dualprune.data.images import Images, check_labels, in_memory
 from dualprune.errors import DamagedError
 
@@ -43,10 +43,7 @@ class _Layout:
 CIFAR10 = _Layout(
     name="cifar10",
     archive="cifar-10-binary.tar.gz",
-    pinned=Pinned(
-        170_052_171,
-        "c4a38c50a1bc5f3a1c5537f2155ab9d68f9f25eb1ed8d9ddda3db29a59bca1dd",
-    ),
+    pinned=pins("cifar10")["cifar-10-binary.tar.gz"],
     folder="cifar-10-batches-bin",
     records={**{f"data_batch_{n}.bin": 10_000 for n in range(1, 6)}, "test_batch.bin": 10_000},
     label_bytes=1,
@@ -57,10 +54,7 @@ CIFAR10 = _Layout(
 CIFAR100 = _Layout(
     name="cifar100",
     archive="cifar-100-binary.tar.gz",
-    pinned=Pinned(
-        168_513_733,
-        "58a81ae192c23a4be8b1804d68e518ed807d710a4eb253b1f2a199162a40d8ec",
-    ),
+    pinned=pins("cifar100")["cifar-100-binary.tar.gz"],
     folder="cifar-100-binary",
     records={"train.bin": 50_000, "test.bin": 10_000},
     label_bytes=2,

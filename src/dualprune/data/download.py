@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 from dualprune.errors import DamagedError, InputError, MissingError, WriteError
-from dualprune.files import write
+from dualprune.files import read_rows, write
 
 TIMEOUT = 60.0  # seconds without a byte
 
@@ -22,6 +22,12 @@ class Pinned:
 
     size: int
     sha256: str
+
+
+def pins(data: str) -> dict[str, Pinned]:
+    """Sizes and hashes of a named set's files, by name."""
+    rows = read_rows("dualprune.data", "pins.toml")[data]
+    return {name: Pinned(**row) for name, row in rows.items()}
 
 
 def download(url: str, path: Path, pinned: Pinned) -> None:

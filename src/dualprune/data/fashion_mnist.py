@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from dualprune.data.archive import gunzip
-from dualprune.data.download import Pinned, absent, download
+from dualprune.data.download import absent, download, pins
 from dualprune.data.images import Images, check_labels, in_memory
 from dualprune.errors import DamagedError
 from dualprune.signatures import Array
@@ -21,24 +21,7 @@ CLASS_NAMES = (
 DEBIAN = Path("/usr/share/datasets/fashion-mnist")
 SAMPLES = {"train": 60_000, "t10k": 10_000}
 _ADDRESS = "https://raw.githubusercontent.com/zalandoresearch/fashion-mnist/master/data/fashion/"
-PINNED = {
-    "train-images-idx3-ubyte": Pinned(
-        26_421_880,
-        "3aede38d61863908ad78613f6a32ed271626dd12800ba2636569512369268a84",
-    ),
-    "train-labels-idx1-ubyte": Pinned(
-        29_515,
-        "a04f17134ac03560a47e3764e11b92fc97de4d1bfaf8ba1a3aa29af54cc90845",
-    ),
-    "t10k-images-idx3-ubyte": Pinned(
-        4_422_102,
-        "346e55b948d973a97e58d2351dde16a484bd415d4595297633bb08f03db6a073",
-    ),
-    "t10k-labels-idx1-ubyte": Pinned(
-        5_148,
-        "67da17c76eaffca5446c3361aaab5c3cd6d1c2608764d35dfb1850b086bf8dd5",
-    ),
-}
+PINNED = pins("fashion-mnist")
 
 
 def fashion_mnist(root: Path, fetch: bool) -> tuple[Images, Images]:

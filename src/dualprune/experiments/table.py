@@ -50,7 +50,7 @@ class Table:
 
 
 def by_row(
-    grid: Grid, lines: Sequence[Line], value: Callable[[Line], float], *, digits: int = 1
+    grid: Grid, lines: Sequence[Line], value: str | Callable[[Line], float], *, digits: int = 1
 ) -> dict[str, list[Entry]]:
     """Collect the value of every seed under its row and share."""
     rows, unprinted = {}, [nan] * len(grid.pruned)
@@ -59,8 +59,8 @@ def by_row(
         printed = grid.printed.get(row, unprinted)
         deviations = grid.deviations.get(row, unprinted)
         rows[row] = [
-            Entry([value(line) for line in same if line.pruned == share], paper, deviation, digits)
-            for share, paper, deviation in zip(grid.pruned, printed, deviations, strict=True)
+            Entry([line.number(value) for line in same if line.pruned == share], *paper, digits)
+            for share, *paper in zip(grid.pruned, printed, deviations, strict=True)
         ]
     return rows
 

@@ -1,7 +1,7 @@
 """choose: from recorded runs to a coreset, with its card and the reason for every sample."""
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from inspect import signature
 from typing import Any
 
@@ -10,11 +10,10 @@ import numpy as np
 from dualprune.coreset import Card, Coreset, digest
 from dualprune.coreset.card import made_with
 from dualprune.errors import InputError
-from dualprune.method.arrays import Arrays, sources
+from dualprune.method.arrays import Arrays
 from dualprune.method.named import Method, find_method
 from dualprune.run import Run
 from dualprune.run.names import read_names
-from dualprune.run.signals import SIGNALS
 from dualprune.score import SCORES, confidence
 from dualprune.select import Notes, budget
 from dualprune.signatures import Array, Function, check_knobs, inputs, name_of
@@ -158,30 +157,3 @@ def _why(notes: Notes, ids: Array, samples: int) -> Array:
     for reason, members in notes.reasons.items():
         why[members] = reason
     return why
-
-
-def needs(methods: Iterable[Method]) -> set[str]:
-    """Give what must be recorded for these methods: signals, `labels`, `features`.
-
-    >>> sorted(needs([find_method("dual+beta", 0.5), find_method("tdds", 0.5)]))
-    ['kl_step', 'labels', 'loss']
-    """
-    return sources(name for method in methods for name in _reads(method))
-
-
-def _reads(method: Method) -> Iterator[str]:
-    if method.scorer is not None:
-        yield from inputs(method.scorer)
-    for name, required in inputs(method.select).items():
-        if name != "scores" and (required or name in method.reads or name == "labels"):
-            yield method.reads.get(name, name)
-
-
-def signals_for(methods: Iterable[Method]) -> list[str]:
-    """Give the default signals and what else these methods read.
-
-    >>> signals_for([find_method("tdds", 0.5)])
-    ['loss', 'margin', 'rival', 'entropy', 'error_norm', 'kl_step']
-    """
-    wanted = needs(methods)
-    return [name for name, column in SIGNALS.items() if not column.on_request or name in wanted]

@@ -114,10 +114,6 @@ class Run:
             return name == "labels" or bool(epochs_with_features(self.path))
         return set(_stored(name)) <= {"label", *self.signals}
 
-    def blocks(self, names: Sequence[str], *, epochs: int | None = None) -> Iterator[Block]:
-        """Stream ranges of ids with their signals, arrays of shape (epochs, ids in the range)."""
-        return self.map(_copies, names, epochs=epochs)
-
     def map(
         self, fn: Callable[..., Result], names: Sequence[str], *, epochs: int | None = None
     ) -> Iterator[tuple[range, Result]]:
@@ -190,10 +186,6 @@ def _stored(name: str) -> tuple[str, ...]:
 def _empty(stored: list[str], shape: tuple[int, int]) -> dict[str, Array]:
     """Memory for the columns of one chunk."""
     return {name: np.empty(shape, column_of(name).dtype) for name in stored}
-
-
-def _copies(**block: Array) -> dict[str, Array]:
-    return {name: values.copy() for name, values in block.items()}
 
 
 def _narrow(ids: range, columns: dict[str, Array]) -> Iterator[Block]:

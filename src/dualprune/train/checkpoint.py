@@ -17,11 +17,7 @@ _LONG = 100  # characters
 
 
 def store(
-    folder: Path,
-    model: nn.Module,
-    optimizer: SGD,
-    state: dict[str, Any],
-    arrays: dict[str, Array],
+    folder: Path, model: nn.Module, optimizer: SGD, state: dict[str, Any], arrays: dict[str, Array]
 ) -> None:
     """Write all tensors and arrays under a new name, then the JSON that points to them."""
     make_folders(folder)

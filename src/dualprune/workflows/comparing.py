@@ -16,20 +16,18 @@ from dualprune.experiments.results import Line
 from dualprune.experiments.runner import InThisProcess, run, workplace
 from dualprune.experiments.setting import Setting
 from dualprune.experiments.table import Table, as_markdown
-from dualprune.method import Method, signals_for
+from dualprune.method import Method, check_epochs, features_for, signals_for
 from dualprune.run.signals import DEFAULT
 from dualprune.select import budget
 from dualprune.train import Watch, silent
 from dualprune.train.place import device
 from dualprune.train.recipe import find_recipe
-from dualprune.workflows.needs import check_epochs, features_for
 
 
 @dataclass(frozen=True)
 class Comparison:
     """Tables of what was compared, the lines of `results.jsonl` behind them, and the figures."""
 
-    grid: Grid
     lines: list[Line]
     tables: list[Table]
     figures: list[Path]
@@ -132,7 +130,7 @@ def run_and_present(grid: Grid, out: Path, watch: Watch) -> Comparison:
     agreed = run(agreement, out, pool=InThisProcess())
     figures = present(grid, lines, out, workplace(out))
     tables = [tabulate(grid, lines), cost_table(grid, lines), tabulate(agreement, agreed)]
-    return Comparison(grid, lines, [table for table in tables if table and table.rows], figures)
+    return Comparison(lines, [table for table in tables if table and table.rows], figures)
 
 
 def _agreement(grid: Grid) -> Grid:

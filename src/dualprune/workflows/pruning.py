@@ -13,7 +13,15 @@ from dualprune.coreset import Coreset, Training
 from dualprune.data import Images, write_tree
 from dualprune.errors import InputError
 from dualprune.experiments.results import Line
-from dualprune.method import Arrays, Method, choose_from, find_method, signals_for
+from dualprune.method import (
+    Arrays,
+    Method,
+    check_epochs,
+    choose_from,
+    features_for,
+    find_method,
+    signals_for,
+)
 from dualprune.report.facts import Facts, gather, read_together
 from dualprune.report.figures import draw_moons
 from dualprune.report.page import write_report
@@ -22,7 +30,6 @@ from dualprune.select import budget
 from dualprune.signatures import Array
 from dualprune.train import APART, Setup, Watch, record, silent
 from dualprune.workflows.checking import against_random
-from dualprune.workflows.needs import check_epochs, features_for
 
 
 def prune(

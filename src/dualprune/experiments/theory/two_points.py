@@ -28,6 +28,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
+from scipy.special import expit
 
 from dualprune.errors import InputError
 from dualprune.signatures import Array
@@ -64,31 +65,6 @@ class Moon(NamedTuple):
     dual: Array
 
 
-def assumption_holds(points: Array) -> bool:
-    """Whether the theorem speaks of these two points.
-
-    >>> assumption_holds(POINTS), assumption_holds(POINTS[::-1])
-    (True, False)
-    """
-    (small, both), (_, large) = points @ points.T
-    return bool(large > 1 and 4 * small < 2 * both < large) and not _parallel(points)
-
-
-def eta_limit(points: Array) -> float:
-    r"""Give the learning rate below which the constant C of the paper's proof exceeds 1.
-
-    .. math:: \frac{\langle x_1, x_2 \rangle}{\|x_1\|^2} >
-        e^{\eta (\|x_2\|^2 + \langle x_1, x_2 \rangle)}
-
-    The proof needs this and, without a number, that no single update changes much.
-
-    >>> eta_limit(POINTS)
-    0.03413
-    """
-    (small, both), (_, large) = points @ points.T
-    return float(np.log(both / small) / (large + both))
-
-
 def learn(points: Array, eta: float, updates: int) -> Path:
     """Train on both points, all of them in every update.
 
@@ -106,16 +82,6 @@ def learn(points: Array, eta: float, updates: int) -> Path:
     return Path(weights, outputs, eta * np.exp(-outputs[:-1]) @ (points @ points.T))
 
 
-def sigmoid(z: Array) -> Array:
-    """Give 1 / (1 + exp(-z)) with full relative precision at both ends.
-
-    >>> sigmoid(np.array([-700.0, 0.0, 700.0]))
-    array([9.859677e-305, 5.000000e-001, 1.000000e+000])
-    """
-    tail = np.exp(-np.abs(z))
-    return np.asarray(np.where(z < 0, tail, 1) / (1 + tail))
-
-
 def sigmoid_rise(z: Array, step: Array) -> Array:
     r"""Give :math:`\sigma(z + h) - \sigma(z) = \sigma(z + h) \, \sigma(-z) \, (1 - e^{-h})`.
 
@@ -125,7 +91,7 @@ def sigmoid_rise(z: Array, step: Array) -> Array:
     array(1.928749e-31)
     """
     low, high = z + np.minimum(step, 0), z + np.maximum(step, 0)
-    rise = sigmoid(high) * sigmoid(-low) * -np.expm1(-np.abs(step))
+    rise = expit(high) * expit(-low) * -np.expm1(-np.abs(step))
     return np.asarray(np.copysign(rise, step))
 
 
@@ -138,7 +104,7 @@ def window_scores(path: Path, window: int = WINDOW) -> tuple[Array, Array]:
         raise InputError(f"window must be from 2 to {len(path.outputs)} times, got {window}")
     rises = sliding_window_view(_rises(path), window - 1, axis=0)
     since_start = np.pad(np.cumsum(rises, axis=-1), ((0, 0), (0, 0), (1, 0)))
-    doubts = sliding_window_view(sigmoid(-path.outputs), window, axis=0)
+    doubts = sliding_window_view(expit(-path.outputs), window, axis=0)
     return since_start.std(axis=-1, ddof=1), doubts.mean(axis=-1)
 
 
@@ -213,10 +179,6 @@ def moon_path(path: Path, window: int = WINDOW) -> Moon:
         for scores in (deviation, deviation * doubt)
     )
     return Moon(0.5 + mean, np.sqrt(np.maximum(variance, 0)), dyn_unc, dual)
-
-
-def _parallel(points: Array) -> bool:
-    return bool(np.linalg.matrix_rank(points / np.linalg.norm(points, axis=1)[:, None]) < 2)
 
 
 def _rises(path: Path) -> Array:

@@ -58,11 +58,7 @@ def coresets(
 
 
 def selection(
-    axes: "Sequence[Axes]",
-    variability: Array,
-    confidence: Array,
-    probability: Array,
-    kept: Array,
+    axes: "Sequence[Axes]", variability: Array, confidence: Array, probability: Array, kept: Array
 ) -> "Sequence[Axes]":
     """Show how likely each sample was to be kept, which ones were, and which were pruned."""
     mask = _mask(kept, len(confidence))
