@@ -55,12 +55,15 @@ def by_row(
     """Collect the value of every seed under its row and share."""
     rows, unprinted = {}, [nan] * len(grid.pruned)
     for row in dict.fromkeys(line.row for line in lines if line.row != WHOLE.name):
-        same = [line for line in lines if line.row == row]
+        ours: dict[float, list[float]] = {share: [] for share in grid.pruned}
+        for line in lines:
+            if line.row == row:
+                ours[line.pruned].append(line.number(value))
         printed = grid.printed.get(row, unprinted)
         deviations = grid.deviations.get(row, unprinted)
         rows[row] = [
-            Entry([line.number(value) for line in same if line.pruned == share], *paper, digits)
-            for share, *paper in zip(grid.pruned, printed, deviations, strict=True)
+            Entry(ours[share], paper, deviation, digits)
+            for share, paper, deviation in zip(grid.pruned, printed, deviations, strict=True)
         ]
     return rows
 
