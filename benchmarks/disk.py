@@ -9,13 +9,14 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from tests.run_by_hand import NOTHING_ODD, start
 
 from benchmarks.timing import SAMPLES, interleaved
+from dualprune.files import draft
 from dualprune.method import Arrays
 from dualprune.run import Run
-from dualprune.run.attempts import Attempt, Description
-from dualprune.run.part import encode
-from dualprune.run.writer import begin, write_part
+from dualprune.run.part import write_rows
+from dualprune.run.writer import write_part
 from dualprune.score import dual
 
 SIGNALS = ("loss", "margin", "rival", "entropy", "error_norm")
@@ -40,11 +41,10 @@ def _columns(rng: np.random.Generator) -> dict[str, np.ndarray]:
 
 
 def _make_run(root: Path, columns: dict[str, np.ndarray]) -> list[Path]:
-    number = begin(root, Description(SAMPLES, 1000, SIGNALS), None, 1)
-    attempt = Attempt.load(root / "attempts" / f"{number:04d}")
+    attempt = start(root, SAMPLES, 1000, SIGNALS)
     for epoch in range(1, EPOCHS + 1):
         columns["loss"] = np.roll(columns["loss"], 1)
-        write_part(attempt, epoch, 0, columns, {"duplicates": 0, "non_finite": 0})
+        write_part(attempt, epoch, 0, columns, NOTHING_ODD)
     return sorted(attempt.folder.rglob("*.parquet"))
 
 
@@ -58,7 +58,8 @@ def _write(table: pa.Table, file: Path) -> None:
 
 
 def _part(columns: dict[str, np.ndarray], file: Path) -> None:
-    file.write_bytes(encode(columns, {})[0])
+    with draft(file.parent, file.name) as content:
+        write_rows(content, columns, {})
 
 
 def rows() -> Iterator[tuple[str, str, str]]:

@@ -8,11 +8,10 @@ from pathlib import Path
 
 import numpy as np
 from PIL import Image
+from tests.run_by_hand import NOTHING_ODD, start
 
 from dualprune.run import Run
-from dualprune.run.attempts import Attempt, Description
-from dualprune.run.names import write_names
-from dualprune.run.writer import begin, write_part
+from dualprune.run.writer import write_part
 
 EPOCHS = 30
 SIGNALS = ("loss", "margin", "rival")
@@ -45,13 +44,12 @@ print(seconds, (home / "report.html").stat().st_size / 1e6, int(peak) / 2**20)
 """
 
 
-def write_world(root: Path, samples: int, classes: int) -> Run:
+def write_world(root: Path, samples: int, classes: int, names: list[str] | None = None) -> Run:
     """Write a run with the shape of a moon: each label is learned at its own time, or never."""
     rng = np.random.default_rng(0)
     labels = rng.integers(0, classes, samples).astype(np.int32)
     when, final = rng.gamma(2, 6, samples), np.where(rng.random(samples) < 0.05, -2, 4)
-    number = begin(root, Description(samples, classes, SIGNALS), None, 1)
-    attempt = Attempt.load(root / "attempts" / f"{number:04d}")
+    attempt = start(root, samples, classes, SIGNALS, names=names)
     for epoch in range(1, EPOCHS + 1):
         margin = np.where(epoch > when, final, -1) + rng.normal(0, 1, samples)
         columns = {
@@ -61,21 +59,20 @@ def write_world(root: Path, samples: int, classes: int) -> Run:
             "margin": margin.astype(np.float32),
             "rival": ((labels + 1) % classes).astype(np.int32),
         }
-        write_part(attempt, epoch, 0, columns, {"duplicates": 0, "non_finite": 0})
+        write_part(attempt, epoch, 0, columns, NOTHING_ODD)
     return Run(root)
 
 
 def make_home(home: Path, samples: int, classes: int, photos: int) -> None:
     rng = np.random.default_rng(1)
-    write_world(home / "run", samples, classes)
+    folders = [f"n{i % classes:08}" for i in range(samples)]
+    names = [f"{folder}/{folder}_{i}.JPEG" for i, folder in enumerate(folders)]
+    write_world(home / "run", samples, classes, names if photos else None)
     (home / "photos").mkdir()
     for number in range(photos):
         coarse = Image.fromarray(rng.integers(0, 256, (12, 16, 3), np.uint8))
         coarse.resize((500, 375)).save(home / "photos" / f"{number:03}.jpg")
-    if photos:
-        names = tuple(f"n{i % classes:08}/n{i % classes:08}_{i}.JPEG" for i in range(samples))
-        write_names(home / "run", names, np.arange(samples))
-    else:  # smooth noise, which is about as hard to compress as photographs of this size
+    if not photos:  # smooth noise, which is about as hard to compress as photographs of this size
         coarse = rng.integers(0, 256, (samples, 8, 8, 3), np.uint8)
         np.save(home / "pixels.npy", coarse.repeat(4, 1).repeat(4, 2))
 

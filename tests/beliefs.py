@@ -3,17 +3,15 @@
 import numpy as np
 
 from dualprune.run import Run
-from dualprune.run.attempts import Attempt, Description
-from dualprune.run.writer import begin, write_part
+from dualprune.run.writer import write_part
+from tests.run_by_hand import NOTHING_ODD, start
 
 
-def write_beliefs(root, probabilities, labels, *, class_names=None, notes="", data="", seen=None):
+def write_beliefs(root, probabilities, labels, *, seen=None, **more):
     """Write a run whose model believed these probabilities, (epochs, samples, classes)."""
     _, samples, classes = probabilities.shape
-    signals = ("loss", "margin", "rival")
-    about = Description(samples, classes, signals, "train", class_names, notes, data)
-    number = begin(root, about, None, 1)
-    attempt, everyone = Attempt.load(root / "attempts" / f"{number:04d}"), np.arange(samples)
+    attempt = start(root, samples, classes, ("loss", "margin", "rival"), **more)
+    everyone = np.arange(samples)
     for epoch, belief in enumerate(probabilities, 1):
         ids = everyone if seen is None else np.flatnonzero(seen[epoch - 1])
         logits, true = np.log(belief), labels[:, None] == np.arange(classes)
@@ -25,7 +23,7 @@ def write_beliefs(root, probabilities, labels, *, class_names=None, notes="", da
         }
         rows = {"id": ids, "label": labels[ids].astype(np.int32)}
         rows |= {name: values[ids] for name, values in columns.items()}
-        write_part(attempt, epoch, 0, rows, {"duplicates": 0, "non_finite": 0})
+        write_part(attempt, epoch, 0, rows, NOTHING_ODD)
     return Run(root)
 
 

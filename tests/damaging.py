@@ -15,10 +15,10 @@ import numpy as np
 from dualprune import Run
 from dualprune.coreset import Card, Coreset, digest
 from dualprune.errors import DamagedError
-from dualprune.run.attempts import Attempt, Description
-from dualprune.run.writer import begin, write_part
+from dualprune.run.writer import write_part
 from dualprune.score.scored import Scored
 from tests.recording import CLASSES, COUNTS, SIGNALS, columns_of, seen_ids, without_fsync
+from tests.run_by_hand import start
 
 SAMPLES = 33  # one bit of this number makes it 1, and an array of one value fits everywhere
 PART = "run/attempts/0001/{:06d}/part-0-of-1-*.parquet"
@@ -26,8 +26,7 @@ PART = "run/attempts/0001/{:06d}/part-0-of-1-*.parquet"
 
 def write_all(folder):
     root, ids = folder / "run", np.arange(0, SAMPLES, 3)
-    number = begin(root, Description(SAMPLES, CLASSES, SIGNALS), None, 1)
-    attempt = Attempt.load(root / "attempts" / f"{number:04d}")
+    attempt = start(root, SAMPLES, CLASSES, SIGNALS)
     for epoch in (1, 2):
         write_part(attempt, epoch, 0, columns_of(np.sort(seen_ids(epoch, SAMPLES)), epoch), COUNTS)
     scores = np.linspace(0, 1, SAMPLES)

@@ -9,7 +9,6 @@ from dualprune import choose
 from dualprune.coreset import Training
 from dualprune.report.facts import gather
 from dualprune.report.page import write_report
-from dualprune.run.names import write_names
 
 from .beliefs import between_two, write_beliefs
 
@@ -42,9 +41,8 @@ def write_hostile(home, names, folder, *, trained=True):
     labels = np.arange(3 * count) % count
     beliefs = between_two(probability, labels, (labels + 1) % count, count)
     notes = " ".join(names[:8])
-    run = write_beliefs(home / folder, beliefs, labels, class_names=names, notes=notes)
     files = [name.encode("utf-8", "replace").decode() for name in names] * 3
-    write_names(run.path, files, np.arange(3 * count))
+    run = write_beliefs(home / folder, beliefs, labels, class_names=names, notes=notes, names=files)
     coreset = choose(run, "dual+beta", keep=count)
     if trained:
         training = Training(names[2], names[0], names[1], False, 12, {}, 0, 30.0, 10.0)

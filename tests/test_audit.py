@@ -9,7 +9,6 @@ import pytest
 
 from dualprune.data import flip_labels, load
 from dualprune.run import Run
-from dualprune.run.names import write_names
 from dualprune.suspects import audit
 from dualprune.train import Setup, record
 
@@ -84,8 +83,8 @@ def test_files_hold_all_rows_and_no_formula(tmp_path):
     hostile = ('=HYPERLINK("http://x")', "+1", "-1", "@SUM(A1)")
     names = ("=cmd|' /C calc'!A0", 'a,b\n"c"', "Käfer/1.png")
     beliefs = believing(np.array([1, 1, 2]), [0.9] * 3)
-    write_beliefs(tmp_path / "run", beliefs, np.array([0, 1, 2]), class_names=hostile)
-    write_names(tmp_path / "run", names, np.arange(3))
+    labels = np.array([0, 1, 2])
+    write_beliefs(tmp_path / "run", beliefs, labels, class_names=hostile, names=names)
     found = audit(Run(tmp_path / "run"))
     parquet, text = found.save(tmp_path / "out")
     table = pq.read_table(parquet)

@@ -10,12 +10,11 @@ import pytest
 from dualprune import Coreset, Run, score, select
 from dualprune.cli.__main__ import app
 from dualprune.method import Arrays
-from dualprune.run.attempts import Attempt, Description
-from dualprune.run.features import write_features
-from dualprune.run.writer import begin, write_part
+from dualprune.run.writer import write_part
 from dualprune.score import SCORES
 from dualprune.select import SELECTORS
 from dualprune.signatures import knobs
+from tests.run_by_hand import start
 
 SAMPLES, EPOCHS = 60, 12
 SIGNALS = ("loss", "margin", "rival", "entropy", "error_norm", "kl_step", "feature_norm")
@@ -29,22 +28,21 @@ def columns(epoch, ids):
     return {"id": ids, "label": labels, **floats, "rival": ((ids + 1) % 3).astype(np.int32)}
 
 
-def write_epochs(root, epochs, *, start_epoch=None, writers=1, absent=()):
-    number = begin(root, Description(SAMPLES, 3, SIGNALS), start_epoch, writers)
-    attempt = Attempt.load(root / "attempts" / f"{number:04d}")
+def write_epochs(root, epochs, *, start_epoch=None, writers=1, absent=(), features=None):
+    attempt = start(root, SAMPLES, 3, SIGNALS, start_epoch=start_epoch, writers=writers)
     for epoch in epochs:
         for writer in range(writers):
             ids = np.setdiff1d(np.arange(writer, SAMPLES, writers), absent)
             counts = {"duplicates": 0, "non_finite": 0}
-            write_part(attempt, epoch, writer, columns(epoch, ids), counts)
+            after = features if epoch == max(epochs) else None
+            write_part(attempt, epoch, writer, columns(epoch, ids), counts, after)
     return attempt
 
 
 @pytest.fixture
 def run(tmp_path):
-    write_epochs(tmp_path / "run", range(1, EPOCHS + 1))
     features = np.random.default_rng(0).normal(size=(SAMPLES, 4))
-    write_features(tmp_path / "run", EPOCHS, features)
+    write_epochs(tmp_path / "run", range(1, EPOCHS + 1), features=features)
     return tmp_path / "run"
 
 

@@ -115,7 +115,7 @@ def test_a_coreset_that_is_not_there_or_not_what_was_written_is_an_error(tmp_pat
     folder = one.save(tmp_path / "one")
     elsewhere = other.save(tmp_path / "other")
     (folder / "coreset.parquet").write_bytes((elsewhere / "coreset.parquet").read_bytes())
-    with pytest.raises(DamagedError, match="do not match the card"):
+    with pytest.raises(DamagedError, match="bytes are not what was written"):
         Coreset.load(folder)
     (folder / "coreset.parquet").write_bytes(b"PAR1")
     with pytest.raises(DamagedError, match="is damaged"):

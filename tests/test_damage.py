@@ -10,8 +10,7 @@ import pytest
 import dualprune
 from dualprune import Run
 from dualprune.errors import DamagedError, DualpruneError, InputError, MissingError
-from dualprune.run.attempts import Attempt, Description
-from dualprune.run.writer import begin, write_part
+from dualprune.run.writer import write_part
 from tests.damaging import KINDS
 from tests.recording import (
     CLASSES,
@@ -26,6 +25,7 @@ from tests.recording import (
     seen_ids,
     without_fsync,
 )
+from tests.run_by_hand import start
 
 UNSAFE_CALLS = {"eval", "exec", "torch.load"}
 NUMPY_LOAD = {"np.load", "numpy.load"}
@@ -45,8 +45,7 @@ def test_every_cut_every_bit_and_a_pickle(tmp_path, kind):
 
 def record_with_two(path, epochs):
     """What two processes leave: each has every other sample."""
-    number = begin(path, Description(SAMPLES, CLASSES, SIGNALS), None, writers=2)
-    attempt = Attempt.load(path / "attempts" / f"{number:04d}")
+    attempt = start(path, SAMPLES, CLASSES, SIGNALS, writers=2)
     for epoch in range(1, epochs + 1):
         ids = np.sort(seen_ids(epoch))
         for writer in (0, 1):

@@ -14,7 +14,6 @@ COUNT_THREADS = """
 import os, sys
 from pathlib import Path
 import dualprune
-from dualprune.run.names import read_names
 from dualprune.score.scored import Scored
 
 def threads():
@@ -23,7 +22,7 @@ def threads():
 before = threads()
 dualprune.Coreset.load(sys.argv[1])
 Scored.load(sys.argv[2])
-read_names(Path(sys.argv[3]), 1438)
+assert dualprune.Run(sys.argv[3]).names
 dualprune.Run(sys.argv[3]).features()
 print(threads() - before)
 """

@@ -123,11 +123,11 @@ def test_mode_class_names_and_notes_are_stored(tmp_path):
     new(tmp_path, mode="eval", class_names=names, notes="lr 0.1\nµ")
     description = Run(tmp_path / "run").description
     assert description.mode == "eval"
-    assert description.class_names == ("ä", "b", "c d")
+    assert description.class_names == ["ä", "b", "c d"]
     assert description.notes == "lr 0.1\nµ"
     stored = json.loads((tmp_path / "run" / "run.json").read_text())
     assert (stored["mode"], stored["class_names"], stored["notes"]) == ("eval", names, "lr 0.1\nµ")
-    assert (stored["samples"], stored["classes"], stored["signals"]) == (4, 3, list(DEFAULT))
+    assert (stored["samples"], stored["classes"], list(stored["signals"])) == (4, 3, [*DEFAULT])
 
 
 @pytest.mark.parametrize(

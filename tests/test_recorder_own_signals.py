@@ -33,7 +33,7 @@ def test_a_function_is_recorded_under_its_name(tmp_path):
     chosen = ["margin", top_two, "loss"]
     run = record(tmp_path / "run", *epochs_of(3), samples=4, classes=3, signals=chosen)
     expected = [top_two(Outputs(*batch(4, 3, seed=epoch)[:2])) for epoch in range(3)]
-    assert run.signals == run.description.signals == ("margin", "top_two", "loss")
+    assert run.signals == tuple(run.description.signals) == ("margin", "top_two", "loss")
     assert run["top_two"].dtype == np.float32
     np.testing.assert_array_equal(run["top_two"], torch.stack(expected))
     right = run["margin"] > 0

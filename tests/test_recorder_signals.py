@@ -129,7 +129,7 @@ def test_autocast_and_inference_mode_around_update_change_nothing(tmp_path):
 
 def test_only_the_signals_asked_for_are_recorded(tmp_path):
     run = record(tmp_path / "run", [batch(4, 3)], samples=4, classes=3, signals=("margin",))
-    assert run.description.signals == ("margin",)
+    assert run.description.signals == {"margin": "<f4"}
     assert run.has("correct")
     assert not run.has("loss")
 

@@ -7,10 +7,10 @@ from dualprune.errors import MissingError
 from dualprune.run import part as parts
 from dualprune.run import reader
 from dualprune.run.derived import DERIVED
-from dualprune.run.part import encode
 from dualprune.run.signals import COLUMNS, DEFAULT, SIGNALS, all_missing, column_of
+from dualprune.run.writer import write_part
 from dualprune.signatures import inputs
-from tests.run_by_hand import trajectories, write_run
+from tests.run_by_hand import NOTHING_ODD, start, trajectories, write_run
 
 
 @pytest.fixture
@@ -52,11 +52,11 @@ def test_a_map_without_signals_calls_the_function_for_every_range(tmp_path, monk
 
 def test_what_is_stored_has_the_type_that_the_table_states(tmp_path):
     columns = {name: np.zeros(3) for name in (*COLUMNS, "my_signal")} | {"id": np.arange(3)}
-    data, digest = encode(columns, {})
-    path = tmp_path / f"part-{digest}.parquet"
-    path.write_bytes(data)
+    attempt = start(tmp_path / "run", 3, 2, [*SIGNALS, "my_signal"])
+    write_part(attempt, 1, 0, columns, NOTHING_ODD)
+    (path,) = attempt.folder.rglob("*.parquet")
     names = list(columns)
-    _, stored = parts.Part.open(path, {}).read(0, names)
+    _, stored = parts.Part.open(path, {}, 3).read(0, names)
     types = {name: values.dtype.str for name, values in zip(names, stored, strict=True)}
     integers = {"id": "<i8", "label": "<i4", "rival": "<i4"}
     assert types == {name: integers.get(name, "<f4") for name in names}

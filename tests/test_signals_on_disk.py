@@ -12,11 +12,10 @@ from dualprune.errors import InputError, MissingError
 from dualprune.method import Arrays
 from dualprune.run import Run, exponential, reader
 from dualprune.run import part as parts
-from dualprune.run.attempts import Attempt, Description
 from dualprune.run.part import CHUNK
-from dualprune.run.writer import begin, write_part
+from dualprune.run.writer import write_part
 from dualprune.score import SCORES
-from tests.run_by_hand import trajectories, write_run
+from tests.run_by_hand import start, trajectories, write_run
 
 WINDOW = 3
 
@@ -122,8 +121,7 @@ def test_sql_and_scores_agree_on_the_first_epochs_alone(recorded, tmp_path):
 def large(tmp_path_factory):
     """More samples than a chunk holds, two processes, gaps of every kind."""
     path, samples = tmp_path_factory.mktemp("large") / "run", CHUNK + 1000
-    begin(path, Description(samples, 3, ("loss", "margin", "rival")), None, 2)
-    attempt = Attempt.load(path / "attempts" / "0001")
+    attempt = start(path, samples, 3, ("loss", "margin", "rival"), writers=2)
     ids = np.arange(samples)
     seen = {
         (1, 0): ids[::2],  # all of it, by halves
@@ -276,7 +274,7 @@ def test_a_missing_signal_is_an_error_that_lists_what_is_there(tmp_path):
 
 
 def test_a_run_without_a_complete_epoch_cannot_be_scored(tmp_path):
-    begin(tmp_path / "run", Description(5, 2, ("loss",)), None, 1)
+    start(tmp_path / "run", 5, 2, ("loss",))
     run = Run(tmp_path / "run")
     assert run.epochs == 0
     assert run["loss"].shape == (0, 5)

@@ -17,12 +17,12 @@ from torch.nn.functional import cross_entropy
 from torch.optim import SGD
 from torch.optim.optimizer import register_optimizer_step_post_hook
 
+from dualprune import Recorder, Run
 from dualprune.data import in_memory, load, write_tree
 from dualprune.errors import DamagedError, InputError, WriteError
 from dualprune.files import read_json, write_json
 from dualprune.method import Arrays
 from dualprune.report.figures import draw_moons, moon
-from dualprune.run.names import read_names, write_names
 from dualprune.train import Setup, recipes, record, train
 from dualprune.train.batches import Batches, augment
 from dualprune.train.checkpoint import restore, store
@@ -271,7 +271,7 @@ def test_a_recording_covers_every_sample_of_the_first_epochs(tmp_path, rates):
     np.testing.assert_array_equal(run["labels"], DIGITS.labels)
     assert (run.description.mode, run.description.data) == ("train", DIGITS.fingerprint)
     np.testing.assert_allclose(run["loss"].mean(1), [each.loss for each in told], rtol=1e-5)
-    np.testing.assert_array_equal(read_names(run.path, 120)["source"], DIGITS.source)
+    np.testing.assert_array_equal(run.names["source"], DIGITS.source)
     assert rates == cosine(9, of=18), "the schedule is that of all six epochs"
 
 
@@ -408,23 +408,31 @@ def test_a_module_of_the_user_is_copied(tmp_path):
 
 
 def test_names_come_back_or_are_damaged(tmp_path):
-    names, source = ("Käfer/größe.png", "жук/1 a.png", "猫/😀.png"), np.array([5, 1, 2**40])
-    assert read_names(tmp_path, 3) == {}
-    write_names(tmp_path, (), source)
-    assert list(read_names(tmp_path, 3)) == ["source"]
-    write_names(tmp_path, names, source)
-    about = read_names(tmp_path, 3)
-    assert about["name"].tolist() == list(names)
-    assert about["source"].tolist() == source.tolist()
-    with pytest.raises(DamagedError, match="names 3 samples, the run has 4"):
-        read_names(tmp_path, 4)
-    file = tmp_path / "names.parquet"
+    names, source = ["Käfer/größe.png", "жук/1 a.png", "猫/😀.png"], np.array([5, 1, 2**40])
+    root, file = tmp_path / "run", tmp_path / "run" / "names.parquet"
+    with Recorder(root, samples=3, classes=2, names=names, source=source):
+        pass
+    assert Run(root).names["name"].tolist() == names
+    assert Run(root).names["source"].tolist() == source.tolist()
     data = file.read_bytes()
     for position in (40, 150, len(data) - 1):
         for changed in (data[:position], data[:position] + b"?" + data[position + 1 :]):
             file.write_bytes(changed)
             with pytest.raises(DamagedError, match=r"names\.parquet"):
-                read_names(tmp_path, 3)
+                _ = Run(root).names
+
+
+def test_a_run_without_names_has_none_and_their_number_is_that_of_the_samples(tmp_path):
+    with Recorder(tmp_path / "run", samples=3, classes=2):
+        pass
+    assert Run(tmp_path / "run").names == {}
+    with Recorder(tmp_path / "source", samples=3, classes=2, source=np.array([3, 1, 2])):
+        pass
+    assert list(Run(tmp_path / "source").names) == ["source"]
+    with pytest.raises(InputError, match="2 names for 3 samples"):
+        Recorder(tmp_path / "fewer", samples=3, classes=2, names=["a", "b"])
+    with pytest.raises(InputError, match="holds another run: names is"):
+        Recorder(tmp_path / "run", samples=3, classes=2, names=["a", "b", "c"])
 
 
 @pytest.mark.parametrize("how", ["link", "copy"])

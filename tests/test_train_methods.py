@@ -12,9 +12,9 @@ from dualprune import Recorder, Run
 from dualprune.dynamic import IES, InfoBatch, Plan, RandomEveryEpoch
 from dualprune.errors import DamagedError, InputError, MissingError
 from dualprune.method import Arrays
-from dualprune.run.features import read_features, write_features
 from dualprune.train import record, train
 from dualprune.train.evaluate import features_of
+from tests.run_by_hand import trajectories, write_run
 from tests.test_train import DIGITS, DIGITS_TEST, equal, setup, stop_after, weights
 
 SAMPLES = len(DIGITS)
@@ -29,16 +29,15 @@ def test_features_of_the_last_epoch_are_those_of_the_model_in_the_checkpoint(tmp
     assert (run["features"].dtype, run["features"].shape) == (np.float32, (SAMPLES, 64))
 
 
-def test_features_can_be_asked_for_later_but_not_of_an_epoch_that_is_over(tmp_path):
-    record(setup(), tmp_path / "late", epochs=2)
-    late = record(setup(), tmp_path / "late", epochs=2, features=[2])
-    early = record(setup(), tmp_path / "early", epochs=2, features=[1, 2])
-    np.testing.assert_array_equal(late["features"], early["features"])
-    assert not np.array_equal(early.features(1), early.features(2))
-    with pytest.raises(InputError, match="features of epoch 1 cannot be computed"):
-        record(setup(), tmp_path / "late", epochs=2, features=[1])
+def test_features_are_of_their_epoch_and_cannot_be_asked_for_later(tmp_path):
+    both = record(setup(), tmp_path / "both", epochs=2, features=[1, 2])
+    assert not np.array_equal(both.features(1), both.features(2))
+    second = record(setup(), tmp_path / "second", epochs=2, features=[2])
+    np.testing.assert_array_equal(second["features"], both["features"])
+    with pytest.raises(InputError, match="no features of epoch 1: they were not asked for"):
+        record(setup(), tmp_path / "second", epochs=2, features=[1, 2])
     with pytest.raises(MissingError, match=r"no features of epoch 1; it has those of \[2\]"):
-        late.features(1)
+        second.features(1)
 
 
 def test_a_model_without_features_says_so(tmp_path):
@@ -48,20 +47,17 @@ def test_a_model_without_features_says_so(tmp_path):
 
 
 def test_damaged_features_are_an_error_and_never_other_features(tmp_path):
-    features = np.random.default_rng(0).normal(size=(50, 3)).astype(np.float32)
-    write_features(tmp_path, 4, features)
-    np.testing.assert_array_equal(read_features(tmp_path, 4, 50), features)
-    path = tmp_path / "features/000004.parquet"
+    features = np.random.default_rng(0).normal(size=(40, 3)).astype(np.float32)
+    run = write_run(tmp_path / "run", trajectories(epochs=2), features={2: features})
+    np.testing.assert_array_equal(run.features(), features)
+    path = tmp_path / "run/attempts/0001/000002/features.parquet"
     whole = path.read_bytes()
     for position in range(0, len(whole), 7):
         path.write_bytes(whole[:position] + bytes([whole[position] ^ 4]) + whole[position + 1 :])
-        try:
-            found = read_features(tmp_path, 4, 50)
-        except DamagedError:
-            continue
-        np.testing.assert_array_equal(found, features)
+        with pytest.raises(DamagedError, match=r"features\.parquet"):
+            run.features()
     with pytest.raises(InputError, match="finite"):
-        write_features(tmp_path, 5, np.full((2, 2), np.nan))
+        write_run(tmp_path / "other", trajectories(epochs=1), features={1: features * np.nan})
 
 
 def test_grand_is_the_gradient_of_the_last_layer(tmp_path):

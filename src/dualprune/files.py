@@ -2,48 +2,99 @@
 
 import contextlib
 import errno
+import fcntl
 import hashlib
 import json
 import os
 import shutil
+import stat
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from types import UnionType
+from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 from uuid import uuid4
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from dualprune.errors import DamagedError, WriteError
+from dualprune.errors import DamagedError, InputError, WriteError
+
+_LARGEST_JSON = 2**26
+
+
+class Draft:
+    """A file under a temporary name; it gets `name` when it is complete and durable."""
+
+    def __init__(self, descriptor: int, name: str) -> None:
+        self.descriptor = descriptor
+        self.name = name
+        self.size = 0
+        self.closed = False  # Arrow asks
+
+    def write(self, data: bytes | memoryview) -> int:
+        rest = memoryview(data).cast("B")
+        self.size += len(rest)
+        while rest:
+            rest = rest[os.write(self.descriptor, rest) :]
+        return memoryview(data).nbytes
+
+    def tell(self) -> int:
+        return self.size
+
+    def flush(self) -> None:
+        pass
+
+    def close(self) -> None:
+        """Leave the descriptor open: Arrow closes what it wrote to before the file is durable."""
+
+    def tail(self, count: int) -> bytes:
+        """Give the last bytes written."""
+        return os.pread(self.descriptor, count, self.size - count)
+
+
+@contextlib.contextmanager
+def draft(folder: Path, name: str = "") -> Iterator[Draft]:
+    """Let a file be written so that a crash at any instant leaves the old state or the new one.
+
+    After this, the data survives a power cut. The temporary file is a sibling, because a rename is
+    atomic only inside one file system; it is locked, so that `remove_abandoned` leaves it alone.
+    """
+    temporary, file = folder / f".{uuid4().hex}.tmp", Draft(-1, name)
+    try:
+        file.descriptor = _open_locked(temporary)
+        try:
+            yield file
+            os.fsync(file.descriptor)
+            os.replace(temporary, folder / file.name)  # noqa: PTH105 - fault tests replace os
+        finally:
+            os.close(file.descriptor)
+        _sync_folder(folder)
+    except BaseException as error:
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)
+        if not isinstance(error, OSError):
+            raise
+        raise WriteError(_explain(folder / file.name, file.size, error)) from error
+
+
+def _open_locked(temporary: Path) -> int:
+    """Open a new file and lock it; again if it was removed before it was locked."""
+    while True:
+        flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+        descriptor = os.open(temporary, flags, 0o644)
+        with contextlib.suppress(OSError):  # where there are no locks, nothing is removed either
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        if os.fstat(descriptor).st_nlink:
+            return descriptor
+        os.close(descriptor)
 
 
 def write(path: Path, data: bytes | memoryview) -> None:
-    """Put `data` at `path` so that a crash at any instant leaves the old state or the new one.
-
-    When this returns, the data survives a power cut. The temporary file is a sibling, because a
-    rename is atomic only inside one file system.
-    """
-    temporary = path.with_name(f".{uuid4().hex}.tmp")
-    try:
-        _write_and_rename(temporary, path, memoryview(data).cast("B"))
-    except OSError as error:
-        with contextlib.suppress(OSError):
-            temporary.unlink(missing_ok=True)
-        raise WriteError(_explain(path, memoryview(data).nbytes, error)) from error
-
-
-def _write_and_rename(temporary: Path, path: Path, data: memoryview) -> None:
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
-    try:
-        while data:
-            data = data[os.write(descriptor, data) :]
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-    os.replace(temporary, path)  # noqa: PTH105 - fault tests replace the functions of os
-    _sync_folder(path.parent)
+    """Put `data` at `path`, atomically and durably."""
+    with draft(path.parent, path.name) as file:
+        file.write(data)
 
 
 def _explain(path: Path, size: int, error: OSError) -> str:
@@ -52,6 +103,14 @@ def _explain(path: Path, size: int, error: OSError) -> str:
         free = shutil.disk_usage(path.parent).free
         message += f" ({size:,} bytes needed, {free:,} free); free some space and try again"
     return message
+
+
+def remove_abandoned(folder: Path) -> None:
+    """Remove temporary files of processes that were killed; those of living ones are locked."""
+    for path in folder.glob(".*.tmp"):
+        with contextlib.suppress(OSError), path.open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            path.unlink()
 
 
 def make_folder(path: Path, *, exist_ok: bool = True) -> None:
@@ -73,16 +132,20 @@ def make_folder(path: Path, *, exist_ok: bool = True) -> None:
 
 
 def make_folders(path: Path) -> None:
-    """Make a folder and those above it that are missing."""
+    """Make a folder and those above it that are missing; what killed writers left in it goes."""
     for folder in reversed([path, *path.parents]):
         if folder == path or not folder.exists():
             make_folder(folder)
+    remove_abandoned(path)
 
 
 def _sync_folder(path: Path) -> None:
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
+    except OSError as error:
+        if error.errno != errno.EINVAL:  # a file system that cannot sync folders
+            raise
     finally:
         os.close(descriptor)
 
@@ -99,18 +162,77 @@ def seal(content: Mapping[str, Any]) -> str:
 
 def write_json(path: Path, content: Mapping[str, Any]) -> None:
     """Write `content` together with its seal."""
-    write(path, (json.dumps({**content, "seal": seal(content)}, indent=1) + "\n").encode())
+    data = (json.dumps({**content, "seal": seal(content)}, indent=1) + "\n").encode()
+    if len(data) > _LARGEST_JSON:
+        raise InputError(
+            f"{path} would have {len(data):,} bytes, at most {_LARGEST_JSON:,} are read"
+        )
+    write(path, data)
+
+
+@contextlib.contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Turn whatever goes wrong while a file is read and understood into an error that names it."""
+    try:
+        yield
+    except DamagedError:
+        raise
+    except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
+        raise DamagedError(f"{path} is damaged: {error}") from error
+    except (OSError, pa.ArrowException) as error:  # Arrow's have no number of the system
+        if reason := getattr(error, "strerror", None):
+            raise DamagedError(f"cannot read {path}: {reason}") from error
+        raise DamagedError(f"{path} is damaged: {error}") from error
+
+
+def read(path: Path, *, most: int | None = None) -> bytes:
+    """Read a regular file, of at most so many bytes."""
+    with reading(path):
+        status = path.stat()
+        if not stat.S_ISREG(status.st_mode):
+            raise DamagedError(f"{path} is damaged: it is not a file")
+        if most is not None and status.st_size > most:
+            raise DamagedError(
+                f"{path} is damaged: it has {status.st_size:,} bytes, more than {most:,}"
+            )
+        return path.read_bytes()
 
 
 def read_json(path: Path) -> dict[str, Any]:
     """Read what `write_json` wrote; anything else is an error that names the file."""
-    try:
-        content = json.loads(path.read_bytes())
-    except (ValueError, RecursionError) as error:
-        raise DamagedError(f"{path} is damaged: it is not JSON ({error})") from error
-    if not isinstance(content, dict) or content.pop("seal", None) != seal(content):
-        raise DamagedError(f"{path} is damaged: its content does not match its seal")
-    return content
+    with reading(path):
+        content = json.loads(read(path, most=_LARGEST_JSON))
+        if not isinstance(content, dict) or content.pop("seal", None) != seal(content):
+            raise DamagedError(f"{path} is damaged: its content does not match its seal")
+        return content
+
+
+T = TypeVar("T")
+
+
+def build(cls: type[T], content: Mapping[str, Any]) -> T:
+    """Make a dataclass of JSON; a field that is missing, unknown or of another type is refused.
+
+    >>> from dualprune.coreset import Training
+    >>> build(Training, {"data": 3})
+    Traceback (most recent call last):
+    TypeError: data is 3, which is no <class 'str'>
+    """
+    hints = get_type_hints(cls)
+    for name, value in content.items():
+        if name in hints and not _fits(value, hints[name]):
+            raise TypeError(f"{name} is {value!r}, which is no {hints[name]}")
+    return cls(**content)
+
+
+def _fits(value: Any, hint: Any) -> bool:
+    kinds = get_args(hint) if isinstance(hint, UnionType) else (hint,)
+    if Any in kinds or get_origin(hint) is Literal:
+        return True
+    plain = tuple(get_origin(kind) or kind for kind in kinds)
+    if isinstance(value, bool):
+        return bool in plain
+    return isinstance(value, plain + ((int,) if float in plain else ()))
 
 
 def write_table(
@@ -124,13 +246,18 @@ def write_table(
     return content
 
 
-def read_table(source: Any) -> pa.Table:
-    """Read a Parquet file or buffer in this thread, and check its pages.
+def read_table(path: Path, *, sha256: str | None = None) -> pa.Table:
+    """Read a Parquet file in this thread; check its pages and, if known, the hash of its bytes.
 
     Arrow's own threads can outlive the interpreter and abort the process at its exit.
     """
-    with pq.ParquetFile(source, page_checksum_verification=True, pre_buffer=False) as file:
-        return file.read(use_threads=False)
+    with reading(path):
+        data = read(path)
+        if sha256 is not None and hashlib.sha256(data).hexdigest() != sha256:
+            raise DamagedError(f"{path} is damaged: its bytes are not what was written")
+        source = pa.BufferReader(data)
+        with pq.ParquetFile(source, page_checksum_verification=True, pre_buffer=False) as file:
+            return file.read(use_threads=False)
 
 
 def read_rows(package: str, name: str) -> dict[str, dict[str, Any]]:

@@ -25,7 +25,6 @@ import pyarrow as pa
 from dualprune.files import make_folders, write, write_table
 from dualprune.method import Arrays
 from dualprune.run import Run
-from dualprune.run.names import read_names
 from dualprune.score import aum
 from dualprune.signatures import Array
 
@@ -82,7 +81,7 @@ def audit(run: Run | str | os.PathLike[str], *, epochs: int | None = None) -> Au
     """Rank all labels of a run by their quality over its first `epochs`."""
     run = run if isinstance(run, Run) else Run(run)
     labels = judge(Arrays([run], epochs=epochs))
-    names = read_names(run.path, run.samples)
+    names = run.names
     columns = {
         "id": np.arange(run.samples),
         **({"name": names["name"]} if "name" in names else {}),

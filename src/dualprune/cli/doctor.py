@@ -30,7 +30,7 @@ def _report(run: Path, health: Health) -> Iterator[str]:
         yield f"            {_attempt(attempt, health.epochs)}"
     yield f"epochs      {len(health.epochs)} complete"
     for epoch in health.incomplete:
-        parts, writers = len(epoch.parts()), epoch.attempt.writers
+        parts, writers = len(epoch.parts), epoch.attempt.writers
         yield f"            {epoch.number} is incomplete ({parts} of {writers} parts) and not used"
     if health.epochs and description is not None:
         yield from _contents(health, description.samples)

@@ -1,13 +1,13 @@
 """Card: how a coreset was chosen, so that anybody can choose it again."""
 
 import platform
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from importlib.metadata import version
 from typing import Any
 
 import numpy as np
 
-from dualprune.errors import InputError
+from dualprune.files import build
 
 
 @dataclass(frozen=True)
@@ -71,14 +71,40 @@ class Card:
 
     @staticmethod
     def from_json(content: dict[str, Any]) -> "Card":
-        """Give the card with these fields; one of another version is refused."""
-        if content.keys() != {field.name for field in fields(Card)}:
-            raise InputError(
-                "this coreset was written by another version of dualprune; choose it again from "
-                "its run"
-            )
+        """Give the card of JSON, also of format 1."""
+        if "knobs" in content:
+            content = _from_format_1(content)
         training = content["training"]
-        return Card(**content | {"training": None if training is None else Training(**training)})
+        known = None if training is None else build(Training, training)
+        return build(Card, content | {"training": known})
+
+
+def _from_format_1(content: dict[str, Any]) -> dict[str, Any]:
+    """Give the fields of a card as they are since format 2."""
+    same = ("k", "samples", "seed", "epochs", "ids_sha256", "runs", "data", "versions", "cpu")
+    score, _, selector = content["method"].rpartition("+")
+    asked, select = content.get("asked"), content["knobs"]["select"]
+    training = asked and {
+        "data": content["data_name"],
+        "model": content["model"],
+        "recipe": content["recipe"],
+        "published": content["published"],
+        "epochs": asked["epochs"],
+        "settings": asked["settings"],
+        "suspects": content["doubted"],
+        "full_passes": content["passes"]["full"],
+        "coreset_passes": content["passes"]["coreset"],
+    }
+    return {name: content[name] for name in same} | {
+        "method": asked["method"] if asked else content["method"],
+        "score": score or None,
+        "selector": selector,
+        "score_knobs": content["knobs"]["score"],
+        "select_knobs": select,
+        "values": {"mu": select["mu"]} if select.get("mu") is not None else {},
+        "reasons": {n: content[n] for n in ("filled", "cut_off", "unscored") if content[n]},
+        "training": training,
+    }
 
 
 def made_with() -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """Coreset: the ids to keep, and a card that says where they come from."""
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from hashlib import sha256
@@ -12,8 +13,13 @@ import pyarrow as pa
 
 from dualprune.coreset.card import Card
 from dualprune.errors import DamagedError, InputError, MissingError
-from dualprune.files import make_folders, read_json, read_table, write_json, write_table
+from dualprune.files import make_folders, read_json, read_table, reading, write_json, write_table
 from dualprune.signatures import Array
+
+FORMAT = 2
+_FILE = re.compile(r"coreset\.parquet(/\d{12}\.parquet)?")
+PART = 2**24
+"""Samples per file."""
 
 
 def digest(ids: Array) -> str:
@@ -48,40 +54,56 @@ class Coreset:
 
     def to_arrow(self) -> pa.Table:
         """Give one row per sample: `id`, the columns, and whether it is `kept`."""
-        return pa.table({"id": np.arange(self.card.samples), **self.columns, "kept": self.mask})
+        columns = dict(self.columns)
+        if "why" in columns:  # few different words: a byte per sample
+            columns["why"] = pa.array(columns["why"]).cast(pa.dictionary(pa.int8(), pa.string()))
+        return pa.table({"id": np.arange(self.card.samples), **columns, "kept": self.mask})
 
     def to_pandas(self) -> Any:
         """Give the same table as a DataFrame; needs pandas."""
         return self.to_arrow().to_pandas()
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write `coreset.parquet` (one row per sample) and `card.json` into a folder."""
+        """Write `card.json`, and `coreset.parquet` (one row per sample) into a folder.
+
+        Very many samples become several files, by ranges of ids, in a folder `coreset.parquet`.
+        """
         folder = Path(path)
         if (folder / "card.json").exists():
             raise InputError(f"{folder} already holds a coreset; choose another folder")
         make_folders(folder)
-        data = write_table(folder / "coreset.parquet", self.to_arrow())
-        checksum = {"file_sha256": sha256(data).hexdigest()}
-        write_json(folder / "card.json", asdict(self.card) | checksum)
+        table, name = self.to_arrow(), "coreset.parquet"
+        parts = {name: table}
+        if len(table) > PART:
+            make_folders(folder / name)
+            starts = range(0, len(table), PART)
+            parts = {f"{name}/{start:012d}.parquet": table.slice(start, PART) for start in starts}
+        files = {n: sha256(write_table(folder / n, part)).hexdigest() for n, part in parts.items()}
+        card = asdict(self.card)
+        write_json(folder / "card.json", {"format": FORMAT, **card, "files": files})
         return folder
 
     @staticmethod
     def load(path: str | os.PathLike[str]) -> "Coreset":
-        """Read what `save` wrote."""
+        """Read what `save` wrote, also in format 1."""
         folder = Path(path)
-        if not (folder / "card.json").is_file():
+        if not (folder / "card.json").exists():
             raise MissingError(f"there is no coreset at {folder}: it has no card.json")
-        content, file = read_json(folder / "card.json"), folder / "coreset.parquet"
-        if not file.is_file():
-            raise DamagedError(f"{folder} is damaged: coreset.parquet is missing")
-        data = file.read_bytes()
-        if sha256(data).hexdigest() != content.pop("file_sha256", None):
-            raise DamagedError(f"{file} is damaged: its bytes do not match the card")
-        table = read_table(pa.BufferReader(data))
-        columns = {name: table.column(name).to_numpy() for name in table.column_names}
-        ids = np.flatnonzero(columns.pop("kept"))
-        del columns["id"]
-        return Coreset(ids, Card.from_json(content), columns)
+        content = read_json(folder / "card.json")
+        version = content.pop("format", 1)
+        if isinstance(version, int) and version > FORMAT:
+            raise InputError(
+                f"{folder} has format {version}, this dualprune reads formats 1 to {FORMAT}; "
+                "pip install -U dualprune"
+            )
+        with reading(folder / "card.json"):
+            files = content.pop("files", None) or {"coreset.parquet": content.pop("file_sha256")}
+            card = Card.from_json(content)
+            if not all(map(_FILE.fullmatch, files)):
+                raise DamagedError(f"{folder} is damaged: its card names other files")
+            paths = {folder / name: sha for name, sha in sorted(files.items())}
+        table = pa.concat_tables([read_table(file, sha256=sha) for file, sha in paths.items()])
+        return _with_ids(folder, card, table)
 
     def apply(self, data: Any) -> Any:
         """Give the kept part of an array, a tensor or a map-style dataset."""
@@ -92,6 +114,16 @@ class Coreset:
         if hasattr(data, "__array__"):
             return data[self.ids]
         return Subset(data, self.ids)
+
+
+def _with_ids(folder: Path, card: Card, table: pa.Table) -> Coreset:
+    """Give the coreset of a table whose bytes are known to be what was written."""
+    with reading(folder / "coreset.parquet"):
+        columns = {name: table.column(name).to_numpy() for name in table.column_names}
+        ids = np.flatnonzero(columns.pop("kept"))
+        if digest(ids) != card.ids_sha256 or len(columns.pop("id")) != card.samples:
+            raise DamagedError(f"{folder} is damaged: its ids are not those that its card states")
+        return Coreset(ids, card, columns)
 
 
 class Subset:

@@ -28,10 +28,7 @@ _QUANTILES = 101
 
 
 def make_recording(wanted: Recording, home: Path, watch: Watch) -> None:
-    """Record a training, unless it is there; one that was interrupted starts again.
-
-    Going on would leave a gap in `kl_step`, and the table would be another one.
-    """
+    """Record a training, unless it is there; one that was interrupted starts again."""
     folder = _folder(wanted, home)
     if is_recorded(wanted, home):
         return
@@ -56,7 +53,8 @@ def make_recording(wanted: Recording, home: Path, watch: Watch) -> None:
 
 def is_recorded(wanted: Recording, home: Path) -> bool:
     """Whether it is there, to its end."""
-    return (_folder(wanted, home) / "names.parquet").exists()  # which is written last
+    folder = _folder(wanted, home)
+    return (folder / "run.json").exists() and Run(folder).epochs >= wanted.setting.record
 
 
 def _truth(shifted: Shifted) -> pa.Table:

@@ -13,7 +13,6 @@ from dualprune.errors import InputError
 from dualprune.method.arrays import Arrays
 from dualprune.method.named import Method, find_method
 from dualprune.run import Run
-from dualprune.run.names import read_names
 from dualprune.score import SCORES, confidence
 from dualprune.select import Notes, budget
 from dualprune.signatures import Array, Function, check_knobs, inputs, name_of
@@ -94,9 +93,10 @@ def choose_from(arrays: Arrays, method: Method, *, k: int, seed: int) -> Coreset
         **made_with(),
     )
     columns = {"label": arrays["labels"], "score": scores, "confidence": confidences}
-    names = read_names(arrays.runs[0].path, arrays.samples)
     known = {name: values for name, values in columns.items() if values is not None}
-    return Coreset(ids, card, {**names, **known, "why": _why(notes, ids, arrays.samples)})
+    return Coreset(
+        ids, card, {**arrays.runs[0].names, **known, "why": _why(notes, ids, arrays.samples)}
+    )
 
 
 def scores_for(method: Method) -> list[tuple[Function, Mapping[str, Any]]]:
@@ -151,9 +151,9 @@ def select_ids(
 
 def _why(notes: Notes, ids: Array, samples: int) -> Array:
     """Say of every sample why it was kept or not, where there is more to say than its score."""
-    words = [notes.kept, *notes.reasons]
-    why: Array = np.full(samples, "", f"<U{max(map(len, words))}")
-    why[ids] = notes.kept
-    for reason, members in notes.reasons.items():
-        why[members] = reason
+    codes = np.zeros(samples, np.int8)
+    codes[ids] = 1
+    for code, members in enumerate(notes.reasons.values(), 2):
+        codes[members] = code
+    why: Array = np.array(["", notes.kept, *notes.reasons], object)[codes]
     return why

@@ -2,11 +2,12 @@
 
 import os
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, Self
 
 import numpy as np
+import pyarrow as pa
 import torch
 from torch import Tensor
 
@@ -14,8 +15,10 @@ from dualprune.errors import InputError
 from dualprune.record.batch import as_batch, as_row, check_ids, check_labels
 from dualprune.record.processes import processes, start_together
 from dualprune.record.signals import Outputs, Signal, make_signals, name_of
-from dualprune.run import Run
-from dualprune.run.attempts import Attempt, Description
+from dualprune.run.attempts import Attempt, continued_epochs
+from dualprune.run.description import Description, check_count
+from dualprune.run.names import digest_of, names_table
+from dualprune.run.reader import open_parts, read_labels
 from dualprune.run.signals import DEFAULT, all_missing, column_of
 from dualprune.run.writer import begin, write_part
 from dualprune.signatures import Array
@@ -49,6 +52,9 @@ class Recorder:
         epochs: recording continues there and hides what was recorded from that epoch on.
     mode
         Whether the logits come from the training pass or from a clean evaluation pass; stored.
+    names
+        A name for every sample, such as its file; `source` may say where each one was in the set it
+        was taken from. Stored, and shown by the page and the audit.
     data
         Fingerprint of the dataset, such as a hash; stored. Runs of different data do not mix.
     strict
@@ -65,28 +71,40 @@ class Recorder:
         start_epoch: int | None = None,
         mode: Literal["train", "eval"] = "train",
         class_names: Sequence[str] | None = None,
+        names: Sequence[str] = (),
+        source: Array | None = None,
         notes: str = "",
         data: str = "",
         strict: bool = False,
     ) -> None:
-        names = None if class_names is None else tuple(class_names)
-        recorded = tuple(map(name_of, signals))
-        description = Description(samples, classes, recorded, mode, names, notes, data)
+        table = _names(names, source, samples)
+        description = Description(
+            samples=samples,
+            classes=check_count("classes", classes, least=2),
+            signals={name_of(signal): column_of(name_of(signal)).dtype for signal in signals},
+            mode=mode,
+            class_names=None if class_names is None else list(class_names),
+            names="" if table is None else digest_of(table),
+            notes=notes,
+            data=data,
+        )
         self._rank, writers = processes()
         self._deferred, self._immediate = make_signals(
-            signals, description.samples, description.classes, writers
+            signals, description.samples, classes, writers
         )
         number = start_together(
-            lambda: begin(Path(path), description, start_epoch, writers), self._rank, writers
+            lambda: begin(Path(path), description, start_epoch, writers, table), self._rank, writers
         )
         self._attempt = Attempt.load(Path(path) / "attempts" / f"{number:04d}")
-        self._description = description
-        self._labels = Run(path)["labels"]
+        self._description, self._classes = description, classes
+        before = continued_epochs(Path(path), self._attempt)
+        self._labels = read_labels([open_parts(epoch, description) for epoch in before], samples)
         self._strict = strict
         self._process = os.getpid()
         self._waiting: list[Rows] = []
+        self._rows_waiting = 0
         self._batches: list[Rows] = []
-        self._pending: tuple[dict[str, Array], dict[str, int]] | None = None
+        self._pending: tuple[dict[str, Array], dict[str, Any]] | None = None
         self._closed = False
         self.epoch = self._attempt.first_epoch
         """The epoch being recorded, counted from 1."""
@@ -105,7 +123,7 @@ class Recorder:
             raise InputError(
                 f"epoch {self.epoch} could not be written; call end_epoch() again before update()"
             )
-        logits, labels, ids = as_batch(logits, labels, ids, self._description.classes)
+        logits, labels, ids = as_batch(logits, labels, ids, self._classes)
         self._check_values(logits, labels, ids)
         batch = {"logits": logits.clone(), "label": labels.clone(), "id": ids.clone()}
         if self._immediate:
@@ -113,15 +131,15 @@ class Recorder:
             for name, signal in self._immediate.items():
                 batch[name] = as_row(name, signal(outputs), logits)
             batch["finite"] = outputs.finite
-        waiting = [*self._waiting, batch]
-        if sum(len(batch["id"]) for batch in waiting) * logits.shape[1] >= _ENOUGH:
-            self._compute(waiting)
+        if (self._rows_waiting + len(ids)) * self._classes >= _ENOUGH:
+            self._compute([*self._waiting, batch])
         else:
-            self._waiting = waiting
+            self._waiting.append(batch)
+            self._rows_waiting += len(ids)
 
     def _outputs(self, batch: Rows, features: Tensor | None = None) -> Outputs:
-        logits, last = batch["logits"], self._description.classes - 1
-        labels = batch["label"].clamp(0, last)  # an index out of range would crash a GPU
+        logits, labels = batch["logits"], batch["label"]
+        labels = labels.clamp(0, self._classes - 1)  # an index out of range would crash a GPU
         return Outputs(logits, labels, batch["id"].to(logits.device), self.epoch, features)
 
     @torch.inference_mode(mode=False)
@@ -138,21 +156,55 @@ class Recorder:
         for name, signal in self._deferred.items():
             rows[name] = signal(outputs)
         self._batches.append(rows)
-        self._waiting = []
+        self._waiting, self._rows_waiting = [], 0
 
-    def end_epoch(self) -> None:
+    def end_epoch(self, *, features: Array | None = None, step: int | None = None) -> None:
         """Make this epoch durable: when this returns, a crash cannot lose it.
 
         If it raises because writing failed, call it again: nothing is lost in between.
+
+        Parameters
+        ----------
+        features
+            Features of all samples after this epoch, (samples, width), for methods that read them;
+            process 0 writes them.
+        step
+            The training step of an extra evaluation pass that is not a whole epoch of training.
         """
         self._refuse_if_closed("end_epoch")
         if self._pending is None:
             self._pending = self._collect()
-        columns, counts = self._pending
-        write_part(self._attempt, self.epoch, self._rank, columns, counts)
+        columns, facts = self._pending
+        if step is not None:
+            facts["step"] = check_count("step", step, least=0)
+        if features is not None and len(features) != self._description.samples:
+            raise InputError(
+                f"features of {len(features)} samples for a run of {self._description.samples}"
+            )
+        write_part(self._attempt, self.epoch, self._rank, columns, facts, features)
         self._labels[columns["id"]] = columns["label"]
         self._pending = None
         self.epoch += 1
+
+    def state_dict(self) -> dict[str, Tensor]:
+        """What signals such as `kl_step` remember of earlier epochs, for your checkpoint."""
+        return {
+            f"{name}.{key}": value
+            for name, signal in self._with_state()
+            for key, value in signal.state_dict().items()
+        }
+
+    def load_state_dict(self, state: Mapping[str, Tensor]) -> None:
+        """Take over what `state_dict` gave, when a training is resumed from its checkpoint."""
+        for name, signal in self._with_state():
+            prefix = f"{name}."
+            own = {k.removeprefix(prefix): v for k, v in state.items() if k.startswith(prefix)}
+            if own:
+                signal.load_state_dict(own)
+
+    def _with_state(self) -> list[tuple[str, Any]]:
+        signals = {**self._deferred, **self._immediate}
+        return [(name, fn) for name, fn in signals.items() if hasattr(fn, "state_dict")]
 
     def close(self) -> None:
         """Stop recording; rows of an epoch that was not ended are not recorded."""
@@ -168,7 +220,7 @@ class Recorder:
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is not None:
-            self._waiting, self._batches = [], []
+            self._waiting, self._batches, self._rows_waiting = [], [], 0
         self.close()
 
     def _refuse_if_closed(self, call: str) -> None:
@@ -183,31 +235,55 @@ class Recorder:
         check_ids(ids.numpy(), self._description.samples, self.epoch)
         if labels.device.type != "cpu":
             return
-        check_labels(labels.numpy(), ids.numpy(), self._description.classes, self.epoch)
+        check_labels(labels.numpy(), ids.numpy(), self._classes, self.epoch)
         if self._strict and not logits.isfinite().all():
             self._report_non_finite(ids[~logits.isfinite().all(1)].numpy())
 
-    def _collect(self) -> tuple[dict[str, Array], dict[str, int]]:
-        """Rows of this epoch sorted by id, the first of each id; checks what `update` could not."""
+    def _collect(self) -> tuple[dict[str, Array], dict[str, Any]]:
+        """Rows of this epoch sorted by id, the first of each id; checks what `update` could not.
+
+        Columns are put together one by one, so that hardly more than one epoch is in memory.
+        """
         if self._waiting:
             self._compute(self._waiting)
         if not self._batches and self._attempt.writers == 1:
             raise InputError(f"end_epoch() without any update() in epoch {self.epoch}")
-        columns = _joined(self._batches, self._description.signals)
-        check_ids(columns["id"], self._description.samples, self.epoch)
-        check_labels(columns["label"], columns["id"], self._description.classes, self.epoch)
-        rows = len(columns["id"])
-        _, first = np.unique(columns["id"], return_index=True)
-        columns = {name: values[first] for name, values in columns.items()}
-        self._check_same_labels(columns["id"], columns["label"])
-        wrong = ~columns.pop("finite")
-        missing = columns["id"][wrong]
-        if len(missing):
-            self._report_non_finite(missing)
+        ids, labels = self._joined("id"), self._joined("label")
+        check_ids(ids, self._description.samples, self.epoch)
+        check_labels(labels, ids, self._classes, self.epoch)
+        unique, first = np.unique(ids, return_index=True)
+        self._check_one_label(ids, labels, unique, first)
+        self._check_same_labels(unique, labels[first])
+        wrong = ~self._joined("finite")[first]
+        if wrong.any():
+            self._report_non_finite(unique[wrong])
+        columns = {"id": unique, "label": labels[first]}
         for name in self._description.signals:
+            columns[name] = self._joined(name)[first]
             columns[name][wrong] = column_of(name).missing
+            for rows in self._batches:
+                del rows[name]
         self._batches = []
-        return columns, {"duplicates": rows - len(first), "non_finite": len(missing)}
+        facts = {"duplicates": len(ids) - len(first), "non_finite": int(wrong.sum())}
+        return columns, facts
+
+    def _joined(self, name: str) -> Array:
+        """One column of all batches, on the host."""
+        if not self._batches:
+            return np.empty(0, bool) if name == "finite" else all_missing(name, 0)
+        return torch.cat([rows[name] for rows in self._batches]).cpu().numpy()
+
+    def _check_one_label(self, ids: Array, labels: Array, unique: Array, first: Array) -> None:
+        """Refuse a sample that occurs twice in an epoch, with two labels."""
+        if len(first) == len(ids):
+            return
+        other = np.flatnonzero(labels != labels[first][np.searchsorted(unique, ids)])
+        if len(other):
+            label = labels[first[np.searchsorted(unique, ids[other[0]])]]
+            raise InputError(
+                f"epoch {self.epoch}: id {ids[other[0]]} occurs twice, with label {label} and with "
+                f"label {labels[other[0]]}; an id is the position in the dataset given to Indexed"
+            )
 
     def _check_same_labels(self, ids: Array, labels: Array) -> None:
         before = self._labels[ids]
@@ -230,12 +306,7 @@ class Recorder:
         warnings.warn(f"{fact}they are stored as missing", RuntimeWarning, stacklevel=4)
 
 
-def _joined(batches: list[Rows], signals: tuple[str, ...]) -> dict[str, Array]:
-    """One host array per column, in the order of a part, and `finite`."""
-    names = ("id", "label", *signals)
-    if not batches:
-        return {"finite": np.empty(0, bool), **{name: all_missing(name, 0) for name in names}}
-    return {
-        name: torch.cat([rows[name] for rows in batches]).cpu().numpy()
-        for name in ("finite", *names)
-    }
+def _names(names: Sequence[str], source: Array | None, samples: int) -> pa.Table | None:
+    if not len(names) and source is None:
+        return None
+    return names_table(names, np.arange(samples) if source is None else source)

@@ -1,6 +1,6 @@
 """How signals are computed: each is a function of a batch's `Outputs`, one number per sample."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from keyword import iskeyword
 from typing import Any
@@ -159,7 +159,7 @@ class KlStep:
             unknown = torch.full(self._shape, torch.nan, device=now.device)
             never = torch.zeros(len(unknown), dtype=torch.int32, device=now.device)
             self._state = unknown, never
-        previous, stored_in = self._state
+        previous, stored_in = self._state = _on(now.device, *self._state)
         before = previous[ids]
         new = outputs.finite & (stored_in[ids] < outputs.epoch)
         kept = torch.where(new[:, None], now, before)
@@ -169,6 +169,21 @@ class KlStep:
         previous[ordered] = kept
         stored_in[ids] = outputs.epoch
         return step
+
+    def state_dict(self) -> dict[str, Tensor]:
+        """Give the last probabilities of every sample, and the epochs that they are of."""
+        if self._state is None:
+            return {}
+        previous, stored_in = self._state
+        return {"previous": previous, "stored_in": stored_in}
+
+    def load_state_dict(self, state: Mapping[str, Tensor]) -> None:
+        """Take over what `state_dict` gave."""
+        self._state = state["previous"].clone(), state["stored_in"].clone()
+
+
+def _on(device: torch.device, one: Tensor, other: Tensor) -> tuple[Tensor, Tensor]:
+    return one.to(device), other.to(device)
 
 
 def feature_norm(outputs: Outputs) -> Tensor:

@@ -1,80 +1,42 @@
-"""What a run is about, and which epochs of it exist.
+"""Which epochs of a run exist.
 
 A run is written by one or more *attempts*: every start and every resume makes the next numbered
-folder. An attempt that starts at epoch s hides what earlier attempts wrote from s on, so nothing is
-ever overwritten or repaired. Inside an attempt an epoch exists when all of its parts are there.
+folder. An attempt that starts at epoch s states the attempts of the epochs before s, which it
+continues. The newest attempt with a complete epoch decides: what it continues and what it wrote
+exists, everything else is hidden. So nothing is ever overwritten or repaired, and two processes
+that start at the same time cannot spoil each other's epochs.
+
+In the first epoch of an attempt, samples that it did not see keep the rows that this epoch had
+before (a resumed loop may see only the rest of an epoch), unless it started from the beginning.
 """
 
 import re
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, field, replace
 from itertools import count, takewhile
-from operator import index
 from pathlib import Path
-from typing import Any, Literal, SupportsIndex
 
-from dualprune.errors import DamagedError, InputError, MissingError
-from dualprune.files import read_json, seal, write_json
-
-FORMAT = 1
+from dualprune.errors import DamagedError
+from dualprune.files import build, read_json, reading
+from dualprune.run.description import check_count
 
 _PART = re.compile(r"part-(\d+)-of-(\d+)-[0-9a-f]{32}\.parquet")
 
 
-def _count(name: str, value: Any, least: int) -> int:
-    if not isinstance(value, SupportsIndex):
-        raise InputError(f"{name} must be an integer, got {value!r}")
-    if index(value) < least:
-        hint = "; a model with one logit has 2" if name == "classes" else ""
-        raise InputError(f"{name} must be at least {least}, got {value}{hint}")
-    return index(value)
-
-
-@dataclass(frozen=True)
-class Description:
-    """What was recorded: the content of `run.json`."""
-
-    samples: int
-    classes: int
-    signals: tuple[str, ...]
-    mode: Literal["train", "eval"] = "train"
-    class_names: tuple[str, ...] | None = None
-    notes: str = ""
-    data: str = ""
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "samples", _count("samples", self.samples, least=1))
-        object.__setattr__(self, "classes", _count("classes", self.classes, least=2))
-        if self.mode not in ("train", "eval"):
-            raise InputError(f"mode must be 'train' or 'eval', got {self.mode!r}")
-        if self.class_names is not None and len(self.class_names) != self.classes:
-            raise InputError(f"{len(self.class_names)} class names for {self.classes} classes")
-
-    def save(self, root: Path) -> None:
-        write_json(root / "run.json", {"format": FORMAT, **asdict(self)})
-
-    @staticmethod
-    def load(root: Path) -> "Description":
-        path = root / "run.json"
-        if not path.is_file():
-            raise MissingError(f"there is no run at {root}: it has no run.json")
-        content = read_json(path)
-        if (version := content.pop("format")) != FORMAT:
-            raise InputError(
-                f"{path} has format {version}, this dualprune reads {FORMAT}; "
-                "pip install -U dualprune"
-            )
-        if content["class_names"] is not None:
-            content["class_names"] = tuple(content["class_names"])
-        return Description(**content | {"signals": tuple(content["signals"])})
-
-    @property
-    def digest(self) -> str:
-        return seal(asdict(self))
-
-
 @dataclass(frozen=True)
 class Attempt:
-    """One start of a recording: where it began, how many processes write, and its identity."""
+    """One start of a recording.
+
+    Parameters
+    ----------
+    first_epoch, writers, identity
+        Where it began, how many processes write, and a name that no other attempt has.
+    run
+        Digest of `run.json`.
+    continues
+        Numbers of the attempts that hold epoch 1, 2, ... up to the one before `first_epoch`, and of
+        `first_epoch` itself if it was there and is to be completed; None in format 1, where an
+        attempt continues whatever came before.
+    """
 
     folder: Path
     first_epoch: int
@@ -82,6 +44,7 @@ class Attempt:
     identity: str
     run: str
     version: str
+    continues: list[int] | None = None
 
     @property
     def number(self) -> int:
@@ -89,40 +52,60 @@ class Attempt:
 
     @staticmethod
     def load(folder: Path) -> "Attempt":
-        return Attempt(folder=folder, **read_json(folder / "start.json"))
+        path = folder / "start.json"
+        content = read_json(path)
+        with reading(path):
+            attempt = build(Attempt, {**content, "folder": folder})
+            check_count("first_epoch", attempt.first_epoch, least=1)
+            check_count("writers", attempt.writers, least=1)
+            return attempt
 
-    def epochs(self) -> list["Epoch"]:
-        return [Epoch(int(folder.name), self, folder) for folder in _folders(self.folder)]
+    def epochs(self) -> dict[int, "Epoch"]:
+        """Its epochs by number; the newest is looked at first.
+
+        A writer completes one epoch after the other, so what is complete then has no hole.
+        """
+        folders = reversed(_folders(self.folder))
+        epochs = [Epoch(int(f.name), self, f, _parts(f, self.writers)) for f in folders]
+        return {epoch.number: epoch for epoch in reversed(epochs)}
 
 
 @dataclass(frozen=True)
 class Epoch:
-    """One epoch of one attempt, finished or not."""
+    """One epoch of one attempt: the part of each process that has written it.
+
+    `before` is the same epoch of the attempt that this one continues.
+    """
 
     number: int
     attempt: Attempt
     folder: Path
+    parts: dict[int, Path] = field(repr=False)
+    before: "Epoch | None" = None
 
-    def parts(self) -> dict[int, Path]:
-        """Map each writing process to its file; other files are skipped."""
-        parts: dict[int, Path] = {}
-        for path in sorted(self.folder.iterdir()):
-            name = _PART.fullmatch(path.name)
-            if name is None or int(name[2]) != self.attempt.writers:
-                continue
-            if int(name[1]) in parts:
-                raise DamagedError(f"{self.folder} holds two parts of process {name[1]}")
-            parts[int(name[1])] = path
-        return parts
-
+    @property
     def is_complete(self) -> bool:
-        return len(self.parts()) == self.attempt.writers
+        return len(self.parts) == self.attempt.writers
+
+
+def _parts(folder: Path, writers: int) -> dict[int, Path]:
+    """Map each writing process to its file; other files are skipped."""
+    parts: dict[int, Path] = {}
+    for path in sorted(folder.iterdir()):
+        name = _PART.fullmatch(path.name)
+        if name is None or int(name[2]) != writers:
+            continue
+        if int(name[1]) in parts:
+            raise DamagedError(f"{folder} holds two parts of process {name[1]}")
+        parts[int(name[1])] = path
+    return parts
 
 
 def _folders(root: Path) -> list[Path]:
     if not root.is_dir():
         return []
-    folders = [path for path in root.iterdir() if path.name.isdecimal() and path.is_dir()]
+    with reading(root):
+        folders = [path for path in root.iterdir() if path.name.isdecimal() and path.is_dir()]
     return sorted(folders, key=lambda path: int(path.name))
 
 
@@ -137,25 +120,65 @@ def find_attempts(root: Path) -> list[Attempt]:
     return attempts
 
 
+History = dict[int, dict[int, Epoch]]
+"""Epochs by attempt and number."""
+
+
 def find_epochs(root: Path) -> dict[int, Epoch]:
-    """Epochs that no later attempt hides, by number, finished or not."""
+    """Epochs that exist, by number, and those after them that are not complete yet."""
     visible: dict[int, Epoch] = {}
+    history: History = {}
     for attempt in find_attempts(root):
-        visible = {n: epoch for n, epoch in visible.items() if n < attempt.first_epoch}
-        visible |= {epoch.number: epoch for epoch in attempt.epochs()}
+        own, first = _epochs(attempt, history), attempt.first_epoch
+        history[attempt.number] = own
+        if attempt.continues is None:
+            visible = {n: epoch for n, epoch in visible.items() if n < first} | own
+        elif first in own and own[first].is_complete:
+            visible = _continued(attempt, history) | own
+        else:
+            visible = own | visible
     return visible
+
+
+def continued_epochs(root: Path, attempt: Attempt) -> list[Epoch]:
+    """Epochs that an attempt continues, in their order."""
+    history: History = {}
+    for earlier in find_attempts(root):
+        if earlier.number < attempt.number:
+            history[earlier.number] = _epochs(earlier, history)
+    return list(_continued(attempt, history).values())
+
+
+def _epochs(attempt: Attempt, history: History) -> dict[int, Epoch]:
+    """Give the epochs of an attempt; the first one knows the epoch that it completes."""
+    own, before = attempt.epochs(), _continued(attempt, history)
+    if attempt.first_epoch in own:
+        first = own[attempt.first_epoch]
+        own[first.number] = replace(first, before=before.get(first.number))
+    return own
+
+
+def _continued(attempt: Attempt, history: History) -> dict[int, Epoch]:
+    epochs = {}
+    for number, source in enumerate(attempt.continues or [], 1):
+        if number not in history.get(source, {}):
+            raise DamagedError(
+                f"epoch {number} of attempt {source} is lost, which {attempt.folder} continues"
+            )
+        epochs[number] = history[source][number]
+    return epochs
 
 
 def finished(epochs: dict[int, Epoch]) -> list[Epoch]:
     """Complete epochs 1, 2, 3, ... up to the first that is incomplete."""
-    numbers = takewhile(lambda n: n in epochs and epochs[n].is_complete(), count(1))
+    numbers = takewhile(lambda n: n in epochs and epochs[n].is_complete, count(1))
     return [epochs[number] for number in numbers]
 
 
 def refuse_holes(epochs: dict[int, Epoch]) -> None:
     """Refuse a complete epoch after an incomplete one, which no recording leaves."""
     lost = len(finished(epochs)) + 1
-    later = [n for n in epochs if n > lost and epochs[n].is_complete()]
+    later = [n for n in epochs if n > lost and epochs[n].is_complete]
     if later:
         raise DamagedError(
             f"epoch {lost} has lost a part, but epoch {min(later)} is complete "
@@ -167,3 +190,12 @@ def refuse_holes(epochs: dict[int, Epoch]) -> None:
 def newest_claim(root: Path) -> int:
     """Highest attempt number that any process has claimed; 0 if there is none."""
     return max((int(folder.name) for folder in _folders(root / "attempts")), default=0)
+
+
+def continues(epochs: list[Epoch], first_epoch: int) -> list[int]:
+    """Attempts that hold what a new attempt continues: the finished epochs up to its first one.
+
+    From epoch 1 on nothing is continued.
+    """
+    wanted = epochs[:first_epoch] if first_epoch > 1 else []
+    return [epoch.attempt.number for epoch in wanted]

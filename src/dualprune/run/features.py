@@ -1,50 +1,36 @@
-"""features/EPOCH.parquet: the last layer's input for every sample after that epoch."""
+"""features.parquet: the last layer's input for every sample, in the folder of its epoch."""
 
+from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 
-from dualprune.errors import DamagedError, InputError, MissingError
-from dualprune.files import make_folder, read_table, write_table
+from dualprune.errors import DamagedError, InputError
+from dualprune.files import read_table, reading, write_table
 from dualprune.run.part import bit_sum
 from dualprune.signatures import Array
 
 
-def write_features(root: Path, epoch: int, features: Array) -> None:
-    """Write float32 features of shape (samples, width), one row per id."""
+def write_features(folder: Path, features: Array) -> str:
+    """Write float32 features of shape (samples, width), one row per id; gives the file's hash."""
     check_features(features)
     exact = np.ascontiguousarray(features, "<f4")
     rows = pa.FixedSizeListArray.from_arrays(pa.array(exact.reshape(-1)), exact.shape[1])
     table = pa.table({"id": np.arange(len(exact)), "features": rows})
-    sums = {"sum": str(bit_sum(exact.reshape(-1)))}
-    make_folder(root / "features")
-    table = table.replace_schema_metadata(sums)
-    write_table(features_path(root, epoch), table, "none", use_dictionary=False)
+    data = write_table(folder / "features.parquet", table, "none", use_dictionary=False)
+    return sha256(data).hexdigest()
 
 
-def epochs_with_features(root: Path) -> list[int]:
-    """Epochs after which features were written, ascending."""
-    return sorted(int(path.stem) for path in (root / "features").glob("[0-9]" * 6 + ".parquet"))
-
-
-def read_features(root: Path, epoch: int, samples: int) -> Array:
-    """Read back what `write_features` wrote."""
-    if epoch not in (known := epochs_with_features(root)):
-        raise MissingError(
-            f"{root} has no features of epoch {epoch}; "
-            + (f"it has those of {known}" if known else "record with --features")
-        )
-    path = features_path(root, epoch)
-    try:
-        table = read_table(path)
+def read_features(path: Path, sha: str | None, samples: int) -> Array:
+    """Read what `write_features` wrote; in format 1, the file itself states a sum of its bits."""
+    table = read_table(path, sha256=sha)
+    with reading(path):
         flat: Array = table.column("features").combine_chunks().flatten().to_numpy()
-    except (pa.ArrowException, OSError, KeyError, ValueError, AttributeError) as error:
-        raise DamagedError(f"{path} is damaged: {error}") from error
-    stated = (table.schema.metadata or {}).get(b"sum", b"")
-    if table.num_rows != samples or str(bit_sum(flat)).encode() != stated:
-        raise DamagedError(f"{path} is damaged: its features are not what was written")
-    return flat.reshape(samples, -1)
+        stated = (table.schema.metadata or {}).get(b"sum", b"")
+        if table.num_rows != samples or (sha is None and str(bit_sum(flat)).encode() != stated):
+            raise DamagedError(f"{path} is damaged: its features are not what was written")
+        return flat.reshape(samples, -1)
 
 
 def check_features(features: Array) -> None:
@@ -65,6 +51,7 @@ def check_features(features: Array) -> None:
         )
 
 
-def features_path(root: Path, epoch: int) -> Path:
-    """File of the features after this epoch."""
-    return root / "features" / f"{epoch:06d}.parquet"
+def old_features(root: Path) -> dict[int, Path]:
+    """Files of features in format 1, by epoch."""
+    paths = sorted((root / "features").glob("[0-9]" * 6 + ".parquet"))
+    return {int(path.stem): path for path in paths}

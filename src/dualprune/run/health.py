@@ -10,16 +10,16 @@ import numpy as np
 from dualprune.errors import DamagedError
 from dualprune.run.attempts import (
     Attempt,
-    Description,
     Epoch,
     find_attempts,
     find_epochs,
     finished,
     refuse_holes,
 )
-from dualprune.run.features import epochs_with_features, features_path, read_features
+from dualprune.run.description import Description
+from dualprune.run.features import old_features, read_features
 from dualprune.run.names import read_names
-from dualprune.run.part import CHUNK
+from dualprune.run.part import CHUNK, Part
 from dualprune.run.reader import open_parts
 from dualprune.run.signals import all_missing
 from dualprune.signatures import Array
@@ -63,60 +63,89 @@ def examine(root: Path) -> Health:
     """Read every file of a run and check it against its hashes, checksums and place."""
     health = Health()
     with health.noting_damage():
-        health.description = Description.load(root)
+        health.description = description = Description.load(root)
         health.attempts = find_attempts(root)
         epochs = find_epochs(root)
-        health.incomplete = [e for e in epochs.values() if not e.is_complete()]
-        refuse_holes(epochs)
-        _examine_epochs(finished(epochs), health, health.description)
-        _examine_names_and_features(root, health, health.description.samples)
+        health.incomplete = [e for e in epochs.values() if not e.is_complete]
+        _examine_epochs(finished(epochs), health, description)
+        _examine_hidden(finished(epochs), health, description)
+        _examine_names_and_old_features(root, health, description)
         health.leftovers = _leftovers(root)
+        refuse_holes(epochs)
     return health
 
 
 def _examine_epochs(complete: list[Epoch], health: Health, description: Description) -> None:
     labels = all_missing("label", description.samples)
+    seen = np.zeros(description.samples, bool)
     for epoch in complete:
         with health.noting_damage():
-            health.epochs.append(_examine_epoch(epoch, description, labels, health))
-    health.never_seen = int((labels < 0).sum())
+            health.epochs.append(_examine_epoch(epoch, description, labels, seen, health))
+    health.never_seen = int((~seen).sum())
 
 
 def _examine_epoch(
-    epoch: Epoch, description: Description, labels: Array, health: Health
+    epoch: Epoch, description: Description, labels: Array, seen_ever: Array, health: Health
 ) -> EpochHealth:
     seen = np.zeros(description.samples, bool)
-    rows = duplicates = non_finite = 0
-    for part in open_parts(epoch, description):
-        duplicates += part.facts["duplicates"]
-        non_finite += part.facts["non_finite"]
-        for chunk in part.groups:
-            where, (label, *_) = part.read(chunk, ["label", *description.signals])
-            known = labels[chunk * CHUNK : (chunk + 1) * CHUNK]
+    duplicates = non_finite = 0
+    parts = open_parts(epoch, description)
+    for part in parts:
+        if part.path.parent == epoch.folder:  # not what the epoch had before its attempt
+            duplicates += part.facts["duplicates"]
+            non_finite += part.facts["non_finite"]
+            duplicates += _read(part, description, seen, labels, health)
+        else:
+            _read(part, description, seen, labels, health)
+    seen_ever |= seen
+    if "features" in parts[0].facts:
+        with health.noting_damage():
+            read_features(*parts[0].features, description.samples)
+            health.features.append(epoch.number)
+    return EpochHealth(epoch.number, epoch.attempt.number, int(seen.sum()), duplicates, non_finite)
+
+
+def _read(part: Part, description: Description, seen: Array, labels: Array, health: Health) -> int:
+    """Read all of a part, and count the ids that an earlier one had already seen."""
+    again = 0
+    for chunk in part.groups:
+        where, columns = part.read(chunk, list(description.columns))
+        ids = slice(chunk * CHUNK, (chunk + 1) * CHUNK)
+        again += int(seen[ids][where].sum())
+        seen[ids][where] = True
+        if description.classes is not None:
+            known, label = labels[ids], columns[1]
             health.labels_changed += int(((known[where] >= 0) & (known[where] != label)).sum())
             known[where] = label
-            seen[chunk * CHUNK : (chunk + 1) * CHUNK][where] = True
-            rows += len(label)
-    unique = int(seen.sum())
-    attempt = epoch.attempt.number
-    return EpochHealth(epoch.number, attempt, unique, duplicates + rows - unique, non_finite)
+    return again
 
 
-def _examine_names_and_features(root: Path, health: Health, samples: int) -> None:
-    with health.noting_damage():
-        read_names(root, samples)
-    for epoch in epochs_with_features(root):
+def _examine_hidden(visible: list[Epoch], health: Health, description: Description) -> None:
+    """Read what later attempts hide, too: somebody may go back to it."""
+    known = {epoch.folder for epoch in visible}
+    hidden = [epoch for attempt in health.attempts for epoch in attempt.epochs().values()]
+    for epoch in hidden:
         with health.noting_damage():
-            read_features(root, epoch, samples)
-            health.features.append(epoch)
+            for part in [] if epoch.folder in known else open_parts(epoch, description):
+                for chunk in part.groups:
+                    part.read(chunk, list(description.columns))
+
+
+def _examine_names_and_old_features(root: Path, health: Health, description: Description) -> None:
+    with health.noting_damage():
+        read_names(root, description)
+    for number, path in old_features(root).items():
+        with health.noting_damage():
+            read_features(path, None, description.samples)
+            health.features.append(number)
 
 
 def _leftovers(root: Path) -> list[Path]:
     """Files that a recording did not finish or did not write; readers skip them."""
-    known = {root / "run.json", root / "names.parquet"}
-    known |= {features_path(root, epoch) for epoch in epochs_with_features(root)}
+    known = {root / "run.json", root / "names.parquet", *old_features(root).values()}
     for attempt in find_attempts(root):
         known.add(attempt.folder / "start.json")
-        known.update(path for epoch in attempt.epochs() for path in epoch.parts().values())
+        for epoch in attempt.epochs().values():
+            known |= {*epoch.parts.values(), epoch.folder / "features.parquet"}
     paths = [*root.iterdir(), *(root / "attempts").rglob("*"), *(root / "features").rglob("*")]
     return sorted(path for path in paths if path.is_file() and path not in known)

@@ -1,43 +1,55 @@
 """names.parquet: names of a run's samples, and the position of each in its source."""
 
 import json
+from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 
-from dualprune.errors import DamagedError
-from dualprune.files import read_table, write_table
+from dualprune.errors import DamagedError, InputError
+from dualprune.files import read_table, reading
+from dualprune.run.description import Description
 from dualprune.signatures import Array
 
+_TYPES = {"id": pa.int64(), "source": pa.int64(), "name": pa.string()}
 
-def write_names(root: Path, names: tuple[str, ...], source: Array) -> None:
-    """Write one row per sample; `names` is empty where samples have none."""
+
+def names_table(names: Sequence[str], source: Array) -> pa.Table:
+    """One row per sample; `names` is empty where samples have none. Its digest is metadata."""
+    if len(names) not in (0, len(source)):
+        raise InputError(f"{len(names)} names for {len(source)} samples; give one per sample")
     columns = {"id": np.arange(len(source)), "source": np.asarray(source, np.int64)}
     table = pa.table({**columns, **({"name": pa.array(names, pa.string())} if names else {})})
-    sums = {"sha256": _digest(list(names), columns["source"])}
-    write_table(root / "names.parquet", table.replace_schema_metadata(sums))
+    return table.replace_schema_metadata({"sha256": _digest(list(names), columns["source"])})
 
 
-def read_names(root: Path, samples: int) -> dict[str, Array]:
-    """Columns `source` and, if samples have names, `name`; none if no names were written."""
-    path = root / "names.parquet"
-    if not path.is_file():
+def digest_of(table: pa.Table) -> str:
+    """Digest that the table states."""
+    return str((table.schema.metadata or {}).get(b"sha256", b"").decode("ascii", "replace"))
+
+
+def read_names(root: Path, description: Description) -> dict[str, Array]:
+    """Columns `source` and, if samples have names, `name`; none if there are no names.
+
+    Since format 2 the description says whether there are any, and their digest.
+    """
+    path, digest, samples = root / "names.parquet", description.names, description.samples
+    if not digest and not (description.format == 1 and path.is_file()):
         return {}
-    try:
-        table = read_table(path)
-        source = table.column("source").cast(pa.int64()).to_numpy()
+    table = read_table(path)
+    with reading(path):
+        if any(_TYPES.get(column.name) != column.type for column in table.schema):
+            raise DamagedError(f"{path} is damaged: its columns have other types")
+        source = table.column("source").to_numpy()
         named = "name" in table.column_names
-        names = table.column("name").cast(pa.string()).to_pylist() if named else []
-    except (pa.ArrowException, OSError, KeyError, ValueError) as error:
-        raise DamagedError(f"{path} is damaged: {error}") from error
-    stated = (table.schema.metadata or {}).get(b"sha256", b"").decode("ascii", "replace")
-    if stated != _digest(names, source):
-        raise DamagedError(f"{path} is damaged: its names are not what was written")
-    if len(source) != samples:
-        raise DamagedError(f"{path} names {len(source)} samples, the run has {samples}")
-    return {"source": source, **({"name": np.array(names, object)} if names else {})}
+        names = table.column("name").to_pylist() if named else []
+        if _digest(names, source) != (digest or digest_of(table)):
+            raise DamagedError(f"{path} is damaged: its names are not what was written")
+        if len(source) != samples:
+            raise DamagedError(f"{path} names {len(source)} samples, the run has {samples}")
+        return {"source": source, **({"name": np.array(names, object)} if names else {})}
 
 
 def _digest(names: list[str], source: Array) -> str:

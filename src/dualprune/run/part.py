@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dualprune.errors import DamagedError
-from dualprune.run.signals import column_of
+from dualprune.files import Draft, reading
 from dualprune.signatures import Array
 
 CHUNK = 2**17
@@ -27,21 +27,22 @@ CHUNK = 2**17
 _MAGIC = b"PAR1"
 
 
-def encode(columns: Mapping[str, Array], facts: Mapping[str, Any]) -> tuple[memoryview, str]:
-    """Serialise columns that are sorted by a unique `id`; also give the hash of the footer."""
-    exact = {name: values.astype(column_of(name).dtype) for name, values in columns.items()}
+def write_rows(file: Draft, columns: Mapping[str, Array], facts: Mapping[str, Any]) -> str:
+    """Write columns that are sorted by a unique `id`, and give the hash of the footer."""
     schema = pa.schema(
-        [pa.field(n, pa.from_numpy_dtype(v.dtype), nullable=False) for n, v in exact.items()]
+        [pa.field(n, pa.from_numpy_dtype(v.dtype), nullable=False) for n, v in columns.items()]
     )
-    ids, table, sink = exact["id"], pa.table(exact, schema=schema), pa.BufferOutputStream()
+    ids, table = columns["id"], pa.table(dict(columns), schema=schema)
     edges = [*np.flatnonzero(np.diff(ids // CHUNK, prepend=-1)).tolist(), len(ids)]
     groups = list(pairwise(edges))
     with pq.ParquetWriter(
-        sink,
+        pa.PythonFile(file, "w"),
         schema,
         compression="none",  # the mantissas of losses do not compress
         use_dictionary=False,
-        column_encoding={n: "DELTA_BINARY_PACKED" for n, v in exact.items() if v.dtype.kind == "i"},
+        column_encoding={
+            n: "DELTA_BINARY_PACKED" for n, v in columns.items() if v.dtype.kind == "i"
+        },
         write_statistics=False,
         write_page_checksum=True,
         store_schema=False,
@@ -49,11 +50,10 @@ def encode(columns: Mapping[str, Array], facts: Mapping[str, Any]) -> tuple[memo
         for start, stop in groups:
             writer.write_table(table.slice(start, stop - start), row_group_size=CHUNK)
         spans = [[int(ids[start]), int(ids[stop - 1])] for start, stop in groups]
-        sums = {n: [bit_sum(v[start:stop]) for start, stop in groups] for n, v in exact.items()}
+        sums = {n: [bit_sum(v[start:stop]) for start, stop in groups] for n, v in columns.items()}
         content = {**facts, "spans": spans, "sums": sums}
         writer.add_key_value_metadata({"dualprune": json.dumps(content)})
-    data = memoryview(sink.getvalue())
-    return data, _digest(bytes(data[-8 - _footer_size(data[-8:]) : -8]))
+    return _digest(file.tail(8 + _footer_size(file.tail(8)))[:-8])
 
 
 def bit_sum(values: Array) -> int:
@@ -64,7 +64,7 @@ def bit_sum(values: Array) -> int:
     return (int(lanes.sum()) + int.from_bytes(rest, "little")) % 2**64
 
 
-def _footer_size(tail: memoryview | bytes) -> int:
+def _footer_size(tail: bytes) -> int:
     return int.from_bytes(tail[:4], "little")
 
 
@@ -81,6 +81,10 @@ class _Group:
     last: int
     rows: int
 
+    def makes_sense(self, samples: int) -> bool:
+        one_chunk = self.first // CHUNK == self.last // CHUNK
+        return one_chunk and 0 <= self.first <= self.last < samples and 0 < self.rows <= CHUNK
+
 
 @dataclass(frozen=True)
 class Part:
@@ -92,24 +96,32 @@ class Part:
     groups: dict[int, _Group]
 
     @staticmethod
-    def open(path: Path, expected: Mapping[str, Any]) -> "Part":
+    def open(path: Path, expected: Mapping[str, Any], samples: int) -> "Part":
         """Read and check the footer; `expected` are facts that the part must state."""
-        metadata = _read_footer(path)
-        facts = json.loads((metadata.metadata or {}).get(b"dualprune", b"{}"))
-        for name, value in expected.items():
-            if facts.get(name) != value:
-                raise DamagedError(
-                    f"{path} belongs elsewhere: its {name} is {facts.get(name)}, not {value}"
-                )
-        groups = {
-            first // CHUNK: _Group(index, first, last, metadata.row_group(index).num_rows)
-            for index, (first, last) in enumerate(facts["spans"])
-        }
-        return Part(path, metadata, facts, groups)
+        with reading(path):
+            metadata = _read_footer(path)
+            facts = json.loads((metadata.metadata or {}).get(b"dualprune", b"{}"))
+            for name, value in expected.items():
+                if facts.get(name) != value:
+                    raise DamagedError(
+                        f"{path} belongs elsewhere: its {name} is {facts.get(name)}, not {value}"
+                    )
+            groups = [
+                _Group(index, first, last, metadata.row_group(index).num_rows)
+                for index, (first, last) in enumerate(facts["spans"])
+            ]
+            if not all(group.makes_sense(samples) for group in groups):
+                raise DamagedError(f"{path} is damaged: it states ids that cannot be")
+            return Part(path, metadata, facts, {group.first // CHUNK: group for group in groups})
 
     @property
     def digest(self) -> str:
         return self.path.stem.rpartition("-")[2]
+
+    @property
+    def features(self) -> tuple[Path, str]:
+        """File of the features after this epoch, and its hash, if the part states one."""
+        return self.path.with_name("features.parquet"), self.facts["features"]
 
     def read(self, chunk: int, names: list[str]) -> tuple[Array | slice, list[Array]]:
         """Positions in a chunk of `groups` that this part holds, and the values of each column."""
@@ -118,22 +130,22 @@ class Part:
             columns = self._columns(group, names)
             return slice(group.first - start, group.last - start + 1), columns
         ids, *columns = self._columns(group, ["id", *names])
+        if ids[0] != group.first or ids[-1] != group.last or (np.diff(ids) <= 0).any():
+            raise DamagedError(f"{self.path} is damaged: its ids are not sorted")
         return ids - start, columns
 
     def _columns(self, group: _Group, names: list[str]) -> list[Array]:
-        try:
+        with reading(self.path):
             with pq.ParquetFile(
                 self.path, metadata=self.metadata, page_checksum_verification=True, pre_buffer=False
             ) as file:
                 table = file.read_row_group(group.index, columns=names, use_threads=False)
-        except (pa.ArrowException, OSError) as error:
-            raise DamagedError(f"{self.path} is damaged: {error}") from error
-        columns = [table.column(name).to_numpy() for name in names]
-        for name, values in zip(names, columns, strict=True):
-            stated = self.facts["sums"][name][group.index]
-            if len(values) != group.rows or bit_sum(values) != stated:
-                raise DamagedError(f"{self.path} is damaged: {name} is not what was written")
-        return columns
+            columns = [table.column(name).to_numpy() for name in names]
+            for name, values in zip(names, columns, strict=True):
+                stated = self.facts["sums"][name][group.index]
+                if len(values) != group.rows or bit_sum(values) != stated:
+                    raise DamagedError(f"{self.path} is damaged: {name} is not what was written")
+            return columns
 
 
 def _read_footer(path: Path) -> pq.FileMetaData:

@@ -13,9 +13,11 @@ from typing import TypeVar
 import numpy as np
 
 from dualprune.errors import DamagedError, InputError, MissingError
-from dualprune.run.attempts import Description, Epoch, find_epochs, finished, refuse_holes
+from dualprune.run.attempts import Epoch, find_epochs, finished, refuse_holes
 from dualprune.run.derived import DERIVED
-from dualprune.run.features import epochs_with_features, read_features
+from dualprune.run.description import Description
+from dualprune.run.features import old_features, read_features
+from dualprune.run.names import read_names
 from dualprune.run.part import CHUNK, Part
 from dualprune.run.signals import all_missing, column_of
 from dualprune.signatures import Array, inputs
@@ -24,6 +26,7 @@ Block = tuple[range, dict[str, Array]]
 Result = TypeVar("Result")
 Results = tuple[dict[str, Array], list[tuple[range, Result]]]
 
+_BUFFERS = 2**29  # bytes that may be read ahead, whatever the number of cores
 _VALUES = 2**20  # of a signal per call: few enough for the caches, enough for numba to be used
 
 
@@ -46,8 +49,9 @@ class Run:
         self._epochs = [open_parts(epoch, self.description) for epoch in finished(epochs)]
 
     def __repr__(self) -> str:
+        classes = "" if self.classes is None else f" of {self.classes} classes"
         return (
-            f"Run({str(self.path)!r}: {self.samples:,} samples of {self.classes} classes, "
+            f"Run({str(self.path)!r}: {self.samples:,} samples{classes}, "
             f"{self.epochs} epochs; {', '.join(self.signals)})"
         )
 
@@ -56,13 +60,14 @@ class Run:
         return self.description.samples
 
     @property
-    def classes(self) -> int:
+    def classes(self) -> int | None:
+        """How many classes there are, None where samples have no labels."""
         return self.description.classes
 
     @property
     def signals(self) -> tuple[str, ...]:
         """Names of the recorded signals."""
-        return self.description.signals
+        return tuple(self.description.signals)
 
     @property
     def epochs(self) -> int:
@@ -70,8 +75,18 @@ class Run:
         return len(self._epochs)
 
     @property
+    def steps(self) -> list[int | None]:
+        """The training step of each epoch that is an extra evaluation pass, else None."""
+        return [parts[0].facts.get("step") for parts in self._epochs]
+
+    @cached_property
+    def names(self) -> dict[str, Array]:
+        """Columns `source` and, if samples have names, `name`; empty if none were recorded."""
+        return read_names(self.path, self.description)
+
+    @property
     def fingerprint(self) -> str:
-        """SHA-256 over the hashes of the parts: two runs that agree hold the same records."""
+        """SHA-256 over the hashes of all that was recorded: equal for runs that hold the same."""
         digests = (part.digest for parts in self._epochs for part in parts)
         return hashlib.sha256("".join([self.description.digest, *digests]).encode()).hexdigest()
 
@@ -90,29 +105,39 @@ class Run:
     @cached_property
     def labels(self) -> Array:
         """Label of every sample, -1 if it was never seen; read once, and read-only."""
-        labels = all_missing("label", self.samples)
-        for parts in self._epochs:
-            for part in parts:
-                for chunk in part.groups:
-                    where, (values,) = part.read(chunk, ["label"])
-                    known = labels[chunk * CHUNK : (chunk + 1) * CHUNK]
-                    known[where] = np.where(known[where] < 0, values, known[where])
-            if labels.min() >= 0:
-                break
+        if self.classes is None:
+            raise MissingError(f"{self.path} has no labels; it was recorded without classes")
+        labels = read_labels(self._epochs, self.samples)
         labels.flags.writeable = False
         return labels
 
     def features(self, epochs: int | None = None) -> Array:
         """Features after the newest of the first `epochs` epochs that has them."""
-        last = self.first_epochs(epochs)
-        usable = [epoch for epoch in epochs_with_features(self.path) if epoch <= last]
-        return read_features(self.path, usable[-1] if usable else last, self.samples)
+        last, known = self.first_epochs(epochs), self.with_features
+        usable = [epoch for epoch in known if epoch <= last]
+        if not usable:
+            raise MissingError(
+                f"{self.path} has no features of epoch {last}; "
+                + (f"it has those of {list(known)}" if known else "record with --features")
+            )
+        return read_features(*known[usable[-1]], self.samples)
+
+    @cached_property
+    def with_features(self) -> dict[int, tuple[Path, str | None]]:
+        """Files of features and their hashes, by the epoch after which they were taken."""
+        if self.description.format == 1:
+            return {epoch: (path, None) for epoch, path in old_features(self.path).items()}
+        first = [parts[0] for parts in self._epochs]
+        return {
+            epoch: part.features for epoch, part in enumerate(first, 1) if "features" in part.facts
+        }
 
     def has(self, name: str) -> bool:
         """Whether `name` is in this run: a signal, recorded or derived, labels or features."""
-        if name in ("labels", "features"):
-            return name == "labels" or bool(epochs_with_features(self.path))
-        return set(_stored(name)) <= {"label", *self.signals}
+        if name == "features":
+            return bool(self.with_features)
+        stored = ["label"] if name == "labels" else _stored(name)
+        return set(stored) <= self.description.columns.keys()
 
     def map(
         self, fn: Callable[..., Result], names: Sequence[str], *, epochs: int | None = None
@@ -124,9 +149,13 @@ class Run:
         """
         stored = self._recorded(names)
         chosen = self._epochs[: self.first_epochs(epochs)]
-        workers = os.cpu_count() or 1
-        width = min(CHUNK, self.samples)
-        spare = [_empty(stored, (len(chosen), width)) for _ in range(workers + 1)]
+        shape = (len(chosen), min(CHUNK, self.samples))
+        size = sum(np.dtype(self._dtype(name)).itemsize for name in stored) * shape[0] * shape[1]
+        workers = max(1, min(os.cpu_count() or 1, _BUFFERS // max(size, 1) - 1))
+        spare = [
+            {name: np.empty(shape, self._dtype(name)) for name in stored}
+            for _ in range(workers + 1)
+        ]
         pending: deque[Future[Results[Result]]] = deque()
 
         def work(chunk: int, memory: dict[str, Array]) -> Results[Result]:
@@ -163,6 +192,9 @@ class Run:
                 )
         return list(dict.fromkeys(column for name in names for column in _stored(name)))
 
+    def _dtype(self, name: str) -> str:
+        return self.description.columns[name]
+
     def _read(self, epochs: list[list[Part]], chunk: int, memory: dict[str, Array]) -> Block:
         ids = range(chunk * CHUNK, min((chunk + 1) * CHUNK, self.samples))
         columns = {name: rows[:, : len(ids)] for name, rows in memory.items()}
@@ -183,11 +215,6 @@ def _stored(name: str) -> tuple[str, ...]:
     return tuple(inputs(DERIVED[name])) if name in DERIVED else (name,)
 
 
-def _empty(stored: list[str], shape: tuple[int, int]) -> dict[str, Array]:
-    """Memory for the columns of one chunk."""
-    return {name: np.empty(shape, column_of(name).dtype) for name in stored}
-
-
 def _narrow(ids: range, columns: dict[str, Array]) -> Iterator[Block]:
     size = max((rows.size for rows in columns.values()), default=0)
     edges = np.linspace(0, len(ids), max(1, size // _VALUES) + 1, dtype=int)
@@ -204,11 +231,46 @@ def _derive(names: Sequence[str], columns: dict[str, Array]) -> dict[str, Array]
 
 
 def open_parts(epoch: Epoch, description: Description) -> list[Part]:
-    """Open and check the parts of a complete epoch, in the order of the writing processes."""
+    """Open and check the parts of a complete epoch, in the order of the writing processes.
+
+    Last come the parts that the epoch had before its attempt: they fill what it did not see.
+    """
     attempt = epoch.attempt
     if attempt.run != description.digest:
         raise DamagedError(f"{attempt.folder} was recorded for another run.json")
-    return [
-        Part.open(path, {"attempt": attempt.identity, "epoch": epoch.number, "writer": writer})
-        for writer, path in sorted(epoch.parts().items())
+    facts = {"attempt": attempt.identity, "epoch": epoch.number}
+    own = [
+        Part.open(path, facts | {"writer": writer}, description.samples)
+        for writer, path in sorted(epoch.parts.items())
     ]
+    return own if epoch.before is None else own + open_parts(epoch.before, description)
+
+
+def read_labels(epochs: Sequence[list[Part]], samples: int) -> Array:
+    """Read the label of every sample, -1 if these epochs did not see it.
+
+    One process compared the labels of all epochs when it recorded them. Several could not, so
+    theirs are compared here.
+    """
+    labels = all_missing("label", samples)
+    for number, parts in enumerate(epochs, 1):
+        for part in parts:
+            _take_labels(part, labels, number)
+        if labels.min() >= 0 and not any(len(later) > 1 for later in epochs[number:]):
+            break
+    return labels
+
+
+def _take_labels(part: Part, labels: Array, epoch: int) -> None:
+    for chunk in part.groups:
+        where, (values,) = part.read(chunk, ["label"])
+        known = labels[chunk * CHUNK : (chunk + 1) * CHUNK]
+        before = known[where]
+        if len(other := np.flatnonzero((before >= 0) & (before != values))):
+            ids = np.arange(chunk * CHUNK, (chunk + 1) * CHUNK)[where]
+            raise InputError(
+                f"{part.path}: id {ids[other[0]]} has label {values[other[0]]} in epoch {epoch}, "
+                f"{before[other[0]]} in another part of the run ({len(other)} such ids); did all "
+                "processes read the same dataset in the same order? Record again."
+            )
+        known[where] = values

@@ -4,28 +4,64 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
+import numpy as np
+import pyarrow as pa
+
 from dualprune.errors import InputError
-from dualprune.files import make_folder, make_folders, write, write_json
+from dualprune.files import (
+    draft,
+    make_folder,
+    make_folders,
+    remove_abandoned,
+    write_json,
+    write_table,
+)
 from dualprune.run.attempts import (
     Attempt,
-    Description,
+    Epoch,
+    continues,
     find_epochs,
     finished,
     newest_claim,
     refuse_holes,
 )
-from dualprune.run.part import encode
+from dualprune.run.description import Description, check_count
+from dualprune.run.features import write_features
+from dualprune.run.part import write_rows
+from dualprune.run.signals import column_of
 from dualprune.signatures import Array
 
 _VERSION = version("dualprune")
 
 
-def begin(root: Path, description: Description, start_epoch: int | None, writers: int) -> int:
+def begin(
+    root: Path,
+    description: Description,
+    start_epoch: int | None,
+    writers: int,
+    names: pa.Table | None = None,
+) -> int:
     """Start recording at `start_epoch`, counted from 1; returns the number of the new attempt."""
-    _prepare(root, description)
-    epochs = find_epochs(root)
+    _prepare(root, description, names)
+    before = find_epochs(root)
+    first = _first_epoch(root, before, start_epoch)
+    folder = _claim(root, before)
+    start = {"first_epoch": first, "writers": writers, "identity": uuid4().hex}
+    start |= {"run": description.digest, "version": _VERSION}
+    start["continues"] = continues(finished(before), first)
+    write_json(folder / "start.json", start)
+    if newest_claim(root) > int(folder.name):
+        raise _busy(root)  # without an epoch, this attempt hides nothing
+    for old in [root, *root.glob("attempts/*"), *root.glob("attempts/*/*")]:
+        remove_abandoned(old)
+    return int(folder.name)
+
+
+def _first_epoch(root: Path, epochs: dict[int, Epoch], start_epoch: int | None) -> int:
+    """Say with which epoch to begin, or refuse to choose."""
     last = len(finished(epochs))
     if start_epoch is None:
         refuse_holes(epochs)
@@ -35,40 +71,41 @@ def begin(root: Path, description: Description, start_epoch: int | None, writers
                 "a smaller one to go back to a checkpoint, start_epoch=1 to begin again, or "
                 "record into another folder."
             )
-    first = 1 if start_epoch is None else start_epoch
+        return 1
+    first = check_count("start_epoch", start_epoch)
     if not 1 <= first <= last + 1:
         raise InputError(
             f"start_epoch must be from 1 to {last + 1} ({last} epochs are complete in {root}), "
             f"got {first}"
         )
-    folder = _claim(root, last)
-    start = {"first_epoch": first, "writers": writers, "identity": uuid4().hex}
-    write_json(folder / "start.json", start | {"run": description.digest, "version": _VERSION})
-    return int(folder.name)
+    return first
 
 
-def _claim(root: Path, last: int) -> Path:
+def _claim(root: Path, before: dict[int, Epoch]) -> Path:
     """Make the next attempt's folder, unless another process writes here at the same time.
 
     It looks at the epochs after its claim, and `write_part` looks at claims after its part is
     there: of two processes at least one sees the other.
     """
     folder = root / "attempts" / f"{newest_claim(root) + 1:04d}"
-    busy = InputError(
-        f"another process is recording into {root} right now; let it finish, or record into "
-        "another folder"
-    )
     try:
         make_folder(folder, exist_ok=False)
     except FileExistsError as error:
-        raise busy from error
-    if len(finished(find_epochs(root))) != last:
+        raise _busy(root) from error
+    if len(finished(find_epochs(root))) != len(finished(before)):
         folder.rmdir()
-        raise busy
+        raise _busy(root)
     return folder
 
 
-def _prepare(root: Path, description: Description) -> None:
+def _busy(root: Path) -> InputError:
+    return InputError(
+        f"another process is recording into {root} right now; let it finish, or record into "
+        "another folder"
+    )
+
+
+def _prepare(root: Path, description: Description, names: pa.Table | None) -> None:
     known = (root / "run.json").exists()
     if known:
         _refuse_other(root, Description.load(root), description)
@@ -77,17 +114,24 @@ def _prepare(root: Path, description: Description) -> None:
     make_folders(root)
     make_folder(root / "attempts")  # also makes durable what a failed start left here
     if not known:
+        if names is not None:
+            write_table(root / "names.parquet", names)
         description.save(root)
 
 
 def _foreign(root: Path) -> list[Path]:
     """Files that no recording leaves, not even one that was killed while it started."""
-    ours = ("attempts", "run.json")
+    ours = ("attempts", "run.json", "names.parquet")
     return [path for path in root.iterdir() if path.name not in ours and path.suffix != ".tmp"]
 
 
 def _refuse_other(root: Path, existing: Description, wanted: Description) -> None:
     before, now = asdict(existing), asdict(wanted)
+    if existing.format < wanted.format:
+        raise InputError(
+            f"{root} was recorded in format {existing.format}, which is read but not continued; "
+            "record into another folder"
+        )
     different = [name for name in before if before[name] != now[name]]
     if different:
         changes = "; ".join(f"{name} is {before[name]!r}, not {now[name]!r}" for name in different)
@@ -99,15 +143,19 @@ def write_part(
     epoch: int,
     writer: int,
     columns: Mapping[str, Array],
-    counts: Mapping[str, int],
+    facts: Mapping[str, Any],
+    features: Array | None = None,
 ) -> None:
-    """Write durably what one process saw in one epoch."""
+    """Write durably what one process saw in one epoch, and before it the features after it."""
     _refuse_if_taken_over(attempt, epoch)
-    facts = {"attempt": attempt.identity, "epoch": epoch, "writer": writer, **counts}
-    data, digest = encode(columns, facts)
     folder = attempt.folder / f"{epoch:06d}"
     make_folder(folder)
-    write(folder / f"part-{writer}-of-{attempt.writers}-{digest}.parquet", data)
+    stated = {"attempt": attempt.identity, "epoch": epoch, "writer": writer, **facts}
+    if features is not None:
+        stated["features"] = write_features(folder, features)
+    columns = {n: np.ascontiguousarray(v, column_of(n).dtype) for n, v in columns.items()}
+    with draft(folder, f"part-{writer}-of-{attempt.writers}") as file:
+        file.name += f"-{write_rows(file, columns, stated)}.parquet"
     _refuse_if_taken_over(attempt, epoch)
 
 

@@ -52,7 +52,7 @@ class Scored:
         if not Path(path).is_file():
             raise MissingError(f"there is no file of scores at {path}")
         try:
-            table = read_table(path)
+            table = read_table(Path(path))
             values = table.column("score").to_numpy()
             card = json.loads((table.schema.metadata or {})[b"dualprune"])
         except (pa.ArrowException, OSError, ValueError, KeyError) as error:

@@ -18,7 +18,7 @@ from dualprune.record.processes import processes
 from dualprune.signatures import Array
 from dualprune.train.batches import Batches
 from dualprune.train.checkpoint import restore, store
-from dualprune.train.epoch import Plan, train_epoch
+from dualprune.train.epoch import Dynamic, Plan, train_epoch
 from dualprune.train.evaluate import accuracy, record_clean
 from dualprune.train.order import stream
 from dualprune.train.place import is_first
@@ -71,7 +71,7 @@ def fit(
     test: Batches | None = None,
     recorder: Callable[[int], Recorder] | None = None,
     clean: bool = False,
-    after: Callable[[int], None] = lambda epoch: None,  # noqa: ARG005
+    features: Callable[[int], Array | None] = lambda epoch: None,  # noqa: ARG005
     tell: Tell,
 ) -> Fit:
     """Train, or resume from the checkpoint in `folder` if its settings are the same.
@@ -82,19 +82,18 @@ def fit(
         Makes the Recorder that starts at a given epoch.
     clean
         Record in an extra evaluation pass after every epoch instead of the training pass.
-    after
-        Called with each epoch when it is recorded, before its checkpoint is written.
+    features
+        Gives the features to record after an epoch, or None.
     """
     model = model.to(data.device, memory_format=torch.channels_last)  # type: ignore[call-overload] # missing in torch's stub
     optimizer = _optimizer(model, plan.recipe)
     state, arrays = restore(folder, model, optimizer, settings)
     history = [Progress(**row) for row in state.get("history", [])]
     uses = arrays.pop("uses", np.zeros(len(data), np.int64))
-    if plan.dynamic is not None and arrays:
-        plan.dynamic.restore(arrays)
     if len(history) >= plan.epochs:
         return Fit(history, uses)
     recording = recorder(len(history) + 1) if recorder else None
+    _recall(arrays, plan.dynamic, recording)
     trained = DistributedDataParallel(model) if processes()[1] > 1 else model
     with recording or nullcontext():
         for epoch in range(len(history) + 1, plan.epochs + 1):
@@ -106,17 +105,31 @@ def fit(
             if recording is not None:
                 if clean:
                     record_clean(model, data, recording)
-                recording.end_epoch()
-            after(epoch)
+                recording.end_epoch(features=features(epoch))
             seconds = time.perf_counter() - started
             reached = _evaluate(model, test, plan, epoch)
             passes = {"forward": result.forward + clean * len(data), "backward": len(result.ids)}
             history.append(Progress(epoch, plan.epochs, result.loss, reached, seconds, **passes))
-            memory = {} if plan.dynamic is None else plan.dynamic.state()
-            _store(folder, model, optimizer, settings, history, {"uses": uses, **memory})
+            memory = {"uses": uses, **_remember(plan.dynamic, recording)}
+            _store(folder, model, optimizer, settings, history, memory)
             if is_first():
                 tell(history[-1])
     return Fit(history, uses)
+
+
+def _remember(dynamic: Dynamic | None, recording: Recorder | None) -> dict[str, Array]:
+    """Give what a checkpoint must hold beside the model; names of a recording's have a dot."""
+    memory = {} if dynamic is None else dict(dynamic.state())
+    signals = {} if recording is None else recording.state_dict()
+    return memory | {name: value.cpu().numpy() for name, value in signals.items()}
+
+
+def _recall(memory: dict[str, Array], dynamic: Dynamic | None, recording: Recorder | None) -> None:
+    if recording is not None:
+        signals = {n: torch.from_numpy(value) for n, value in memory.items() if "." in n}
+        recording.load_state_dict(signals)
+    if dynamic is not None and memory:
+        dynamic.restore({n: value for n, value in memory.items() if "." not in n})
 
 
 def _evaluate(model: nn.Module, test: Batches | None, plan: Plan, epoch: int) -> float | None:

@@ -10,9 +10,8 @@ from dualprune.errors import InputError
 from dualprune.files import read_json
 from dualprune.record import Recorder
 from dualprune.run import Run
-from dualprune.run.features import epochs_with_features, write_features
-from dualprune.run.names import write_names
 from dualprune.run.signals import DEFAULT
+from dualprune.signatures import Array
 from dualprune.train.epoch import Plan
 from dualprune.train.evaluate import features_of
 from dualprune.train.loop import Tell, fit, silent
@@ -57,11 +56,10 @@ def record(
 
     model = setup.fresh_model(seed)
 
-    def after(epoch: int) -> None:
-        if epoch in features and is_first():
-            write_features(out, epoch, features_of(model, setup.data))
+    def features_after(epoch: int) -> Array | None:
+        return features_of(model, setup.data) if epoch in features and is_first() else None
 
-    result = fit(
+    fit(
         model,
         setup.data,
         plan,
@@ -70,15 +68,16 @@ def record(
         test=None if len(setup.held_out) else setup.test,
         recorder=partial(_recorder, setup, out, signals, clean, seed),
         clean=clean,
-        after=after,
+        features=features_after,
         tell=tell,
     )
-    for epoch in set(features) - set(epochs_with_features(out)):
-        _refuse_other_epoch(out, epoch, len(result.history))
-        after(epoch)  # they were not requested when the epoch was recorded
-    if is_first():
-        write_names(out, images.names, images.source)
-    return Run(out)
+    run = Run(out)
+    if missing := set(features) - set(run.with_features):
+        raise InputError(
+            f"{out} has no features of epoch {min(missing)}: they were not asked for when it was "
+            "recorded; record into another folder"
+        )
+    return run
 
 
 def _recorder(
@@ -93,17 +92,11 @@ def _recorder(
         start_epoch=start_epoch,
         mode="eval" if clean else "train",
         class_names=images.class_names,
+        names=images.names,
+        source=images.source,
         data=images.fingerprint,
         notes=f"{setup.model_name}, recipe {setup.recipe.name}, seed {seed}",
     )
-
-
-def _refuse_other_epoch(out: Path, epoch: int, now: int) -> None:
-    if epoch != now:
-        raise InputError(
-            f"features of epoch {epoch} cannot be computed: {out} is at epoch {now}; record "
-            "into another folder"
-        )
 
 
 def seconds_recorded(run: Path) -> float:

@@ -9,7 +9,6 @@ from dualprune.report.facts import Facts, WhatIf
 from dualprune.report.page.pack import numbers, safe_text, trajectories
 from dualprune.report.page.pictures import Sheet
 from dualprune.report.page.shown import Shown
-from dualprune.run.names import read_names
 
 _SNIPPET = 300
 
@@ -20,7 +19,7 @@ def content(
     """Give the data of the page, for JSON; samples are positions among those shown."""
     run = facts.run
     beliefs, epochs = trajectories(run, shown.ids, facts.epochs)
-    names = read_names(run.path, run.samples).get("name")
+    names = run.names.get("name")
     return {
         "samples": facts.samples,
         "epochs": epochs,

@@ -124,7 +124,7 @@ def _command(*words: str, **flags: Any) -> str:
 
 def class_names(run: Run) -> list[str]:
     """Give the classes' names, or their numbers."""
-    names = run.description.class_names or map(str, range(run.classes))
+    names = run.description.class_names or map(str, range(run.classes or 0))
     return [safe_text(name) for name in names]
 
 
