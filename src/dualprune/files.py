@@ -43,7 +43,7 @@ def _write_and_rename(temporary: Path, path: Path, data: memoryview) -> None:
     finally:
         os.close(descriptor)
     os.replace(temporary, path)  # noqa: PTH105 - fault tests replace the functions of os
-    _sync_folder(path.parent)
+    sync(path.parent)
 
 
 def _explain(path: Path, size: int, error: OSError) -> str:
@@ -67,7 +67,7 @@ def make_folder(path: Path, *, exist_ok: bool = True) -> None:
         raise WriteError(f"cannot make the folder {path}: {error.strerror}") from error
     try:
         # also if it exists: the process that created it may have died before finishing
-        _sync_folder(path.parent)
+        sync(path.parent)
     except OSError as error:
         raise WriteError(f"cannot make the folder {path} durable: {error.strerror}") from error
 
@@ -79,7 +79,8 @@ def make_folders(path: Path) -> None:
             make_folder(folder)
 
 
-def _sync_folder(path: Path) -> None:
+def sync(path: Path) -> None:
+    """Make a file or folder survive a power cut."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
