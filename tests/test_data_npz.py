@@ -1,7 +1,10 @@
 """Arrays in a file."""
 
+import io
 import os
 import pickle
+import zipfile
+from importlib import import_module
 
 import numpy as np
 import pytest
@@ -96,5 +99,50 @@ def test_a_damaged_npz_is_refused(tmp_path):
     with pytest.raises(InputError, match="cannot be read"):
         load(file)
     file.write_bytes(data[:100])
-    with pytest.raises(InputError, match=r"not an \.npz"):
+    with pytest.raises(InputError, match="not a zip file"):
+        load(file)
+
+
+def test_an_npz_that_would_fill_the_memory_is_not_unpacked(tmp_path, monkeypatch):
+    file, x = tmp_path / "data.npz", np.zeros((3000, 32, 32), np.uint8)
+    np.savez_compressed(file, x=x, y=np.zeros(3000, np.uint8))
+    assert len(load(file)[0]) == 3000
+    module = import_module("dualprune.data.npz")
+    monkeypatch.setattr(module, "IN_MEMORY", 2**20)
+    packed = file.stat().st_size
+    message = rf"3,075,256 bytes, the file has {packed:,}; at most 1,048,576 are unpacked"
+    with pytest.raises(InputError, match=message):
+        load(file)
+    np.savez(file, x=x, y=np.zeros(3000, np.uint8))
+    assert len(load(file)[0]) == 3000, "a file that is as large as its content may be of any size"
+    monkeypatch.setattr(os, "sysconf", lambda _: 1000)
+    with pytest.raises(InputError, match=r"the memory of this machine \(1,000,000\)"):
+        load(file)
+
+
+@pytest.mark.parametrize("shape", [(10**9, 10**4), (2**62, 4), (4, 3, 2), (4, 3, 4)])
+def test_an_array_of_another_size_than_its_header_states_is_not_unpacked(tmp_path, shape):
+    file, content = save_npz(tmp_path, y=GOOD_Y), io.BytesIO()
+    header = {"descr": "|u1", "fortran_order": False, "shape": shape}
+    np.lib.format.write_array_header_1_0(content, header)
+    content.write(bytes(36))
+    with zipfile.ZipFile(file, "a") as archive:
+        archive.writestr("x.npy", content.getvalue())
+    with pytest.raises(InputError, match=r"x\.npy has 164 bytes, not the .* of an array of uint8"):
+        load(file)
+
+
+def test_class_names_in_an_npz_may_come_from_any_file_system(tmp_path):
+    names = np.array([r"caf\udce9", "caf\udce9", "a\\b", "\ud800"])
+    images, _ = load(save_npz(tmp_path, x=GOOD_X, y=names))
+    assert [images.class_names[label] for label in images.labels] == [
+        r"caf\\udce9", r"caf\udce9", r"a\b", r"\ud800"
+    ]  # fmt: skip
+
+
+def test_a_file_in_an_npz_that_is_no_array_is_refused(tmp_path):
+    file = save_npz(tmp_path, y=GOOD_Y)
+    with zipfile.ZipFile(file, "a") as archive:
+        archive.writestr("x.npy", b"no array")
+    with pytest.raises(InputError, match=r"cannot be read as an \.npz"):
         load(file)

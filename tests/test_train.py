@@ -1,8 +1,10 @@
 """Training: batches, order, checkpoints, recordings, results; and what is written beside."""
 
 import math
+import os
 from copy import deepcopy
 from dataclasses import asdict, replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -27,6 +29,8 @@ from dualprune.train import Setup, recipes, record, train
 from dualprune.train.batches import Batches, augment
 from dualprune.train.checkpoint import restore, store
 from dualprune.train.order import batches_of_epoch, steps_per_epoch
+
+from .photos import save
 
 CPU = torch.device("cpu")
 DIGITS, DIGITS_TEST = (part.take(np.arange(120)) for part in load("digits"))
@@ -463,6 +467,49 @@ def test_a_tree_is_not_there_by_half(tmp_path, photos, how):
     with pytest.raises(WriteError, match="images"):
         write_tree(photos, tmp_path / "out" / "images", how)
     assert not list((tmp_path / "out").iterdir())
+
+
+@pytest.mark.parametrize("how", ["copy", "link"])
+def test_a_tree_is_on_the_disk_before_it_appears(tmp_path, photos, how, monkeypatch):
+    folder, synced, fsync = tmp_path / "out" / "images", [], os.fsync
+    folder.parent.mkdir()
+
+    def recorded(descriptor):
+        synced.append((Path(f"/proc/self/fd/{descriptor}").resolve(), folder.exists()))
+        fsync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", recorded)
+    write_tree(photos, folder, how)
+    *before, (last, _) = [row for row in synced if row[0] != folder.parent or row[1]]
+    assert last == folder.parent
+    assert not any(appeared for _, appeared in before)
+    files = [*photos.names] if how == "copy" else []
+    (building,) = {path for path, _ in before if path.parent == folder.parent}
+    names = sorted(path.relative_to(building).as_posix() for path, _ in before)
+    assert names == sorted([*files, *photos.class_names, "."]), "each of them once"
+
+
+@pytest.mark.parametrize("how", ["copy", "link"])
+def test_names_that_are_one_to_the_disk_are_refused(tmp_path, photos, how):
+    (tmp_path / "out").mkdir()
+    twice = photos.take(np.array([0, 1, 0]))
+    with pytest.raises(InputError, match=f"cannot write {twice.names[0]}: .* differ only in case"):
+        write_tree(twice, tmp_path / "out" / "images", how)
+    assert not list((tmp_path / "out").iterdir())
+
+
+def test_classes_that_are_one_to_the_disk_are_refused(tmp_path, monkeypatch):
+    """As on a disk where capitals do not count."""
+    for name in ("CAT/1.png", "cat/2.png"):
+        save(tmp_path / "photos" / name)
+
+    def ignores_case(path):
+        return path.name.lower() in [other.name.lower() for other in path.parent.glob("*")]
+
+    images, _ = load(tmp_path / "photos")
+    monkeypatch.setattr(os.path, "lexists", ignores_case)
+    with pytest.raises(InputError, match=r"cannot write cat/2\.png: to this disk, cat is the same"):
+        write_tree(images, tmp_path / "images", "copy")
 
 
 def test_moons_are_drawn_for_numbers_and_for_yes_or_no(tmp_path):

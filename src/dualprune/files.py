@@ -70,7 +70,7 @@ def draft(folder: Path, name: str = "") -> Iterator[Draft]:
             os.replace(temporary, folder / file.name)  # noqa: PTH105 - fault tests replace os
         finally:
             os.close(file.descriptor)
-        _sync_folder(folder)
+        sync(folder)
     except BaseException as error:
         with contextlib.suppress(OSError):
             temporary.unlink(missing_ok=True)
@@ -126,7 +126,7 @@ def make_folder(path: Path, *, exist_ok: bool = True) -> None:
         raise WriteError(f"cannot make the folder {path}: {error.strerror}") from error
     try:
         # also if it exists: the process that created it may have died before finishing
-        _sync_folder(path.parent)
+        sync(path.parent)
     except OSError as error:
         raise WriteError(f"cannot make the folder {path} durable: {error.strerror}") from error
 
@@ -139,7 +139,8 @@ def make_folders(path: Path) -> None:
     remove_abandoned(path)
 
 
-def _sync_folder(path: Path) -> None:
+def sync(path: Path) -> None:
+    """Make a file or folder survive a power cut."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -56,7 +56,8 @@ def load(
     ----------
     data
         A name from `NAMED`; a folder with one sub-folder per class, or with such folders `train`
-        and `test` or `val`; or an ``.npz`` with `x` and `y`. A `Path` is never taken for a name.
+        and `test` or `val` and no others; or an ``.npz`` with `x` and `y`. A `Path` is never taken
+        for a name.
     root
         Where named sets are kept: `DUALPRUNE_DATA` of the environment, or ``~/.cache/dualprune``.
     download

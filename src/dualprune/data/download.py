@@ -2,9 +2,11 @@
 
 import hashlib
 from collections.abc import Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass
 from http.client import HTTPException, HTTPMessage
 from pathlib import Path
+from threading import Thread
 from typing import IO
 from urllib.error import HTTPError
 from urllib.parse import urlsplit
@@ -14,6 +16,7 @@ from dualprune.errors import DamagedError, InputError, MissingError, WriteError
 from dualprune.files import read_rows, write
 
 TIMEOUT = 60.0  # seconds without a byte
+SLOWEST = 50_000  # bytes per second
 
 
 @dataclass(frozen=True)
@@ -67,16 +70,32 @@ def absent(name: str, paths: Sequence[Path], how: str) -> MissingError:
     return MissingError(f"{name} is not on this machine; looked for{places}\n{how}")
 
 
+def longest(size: int) -> float:
+    """Seconds after which a download of so many bytes is abandoned."""
+    return TIMEOUT + size / SLOWEST
+
+
 def _fetch(url: str, size: int) -> bytes:
+    """Download in a thread that can be abandoned: any byte, also of the headers, resets TIMEOUT."""
     _check_url(url)
-    request = Request(url, headers={"User-Agent": "dualprune"})  # noqa: S310 - checked above
+    content: Future[bytes] = Future()
+    Thread(target=_read, args=(url, size, content), daemon=True).start()
     try:
-        with build_opener(_Redirects).open(request, timeout=TIMEOUT) as response:
-            return bytes(response.read(size + 1))
+        return content.result(longest(size))
     except (OSError, HTTPException) as error:
         if isinstance(error, HTTPError):
             error.close()
-        raise MissingError(f"cannot download {url}: {error}; try again later") from error
+        reason = error if content.done() else f"not complete after {longest(size):,.0f} seconds"
+        raise MissingError(f"cannot download {url}: {reason}; try again later") from error
+
+
+def _read(url: str, size: int, content: Future[bytes]) -> None:
+    request = Request(url, headers={"User-Agent": "dualprune"})  # noqa: S310 - checked before
+    try:
+        with build_opener(_Redirects).open(request, timeout=TIMEOUT) as response:
+            content.set_result(response.read(size + 1))
+    except Exception as error:  # noqa: BLE001 - raised again where the result is awaited
+        content.set_exception(error)
 
 
 def _check_url(url: str) -> None:

