@@ -5,8 +5,6 @@ weights that models start from, and the settings of methods and recipes.
 """
 
 import hashlib
-import json
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,7 +14,6 @@ import torch
 from dualprune.data import corrupt, flip_labels, in_memory, long_tail, validation_split
 from dualprune.dynamic import IES, InfoBatch, RandomEveryEpoch
 from dualprune.experiments.grid import stated
-from dualprune.experiments.results import NUMBERS
 from dualprune.experiments.setting import settings
 from dualprune.method import find_method, named_methods
 from dualprune.train import recipes
@@ -24,8 +21,8 @@ from dualprune.train.batches import augment
 from dualprune.train.epoch import _learning_rate
 from dualprune.train.models import MODELS, build
 from dualprune.train.order import batches_of_epoch
-from tests.choices import EXPECTED as CHOICES
-from tests.choices import PRUNED, cpu
+from tests.choices import PRUNED
+from tests.hashes import write
 
 EXPECTED = Path(__file__).parent / "behaviours.json"
 
@@ -45,24 +42,23 @@ def behaviours():
     for loss in range(7):
         early.observe(np.arange(60), np.linspace(0, 1e-4, 60) + 1 / (1 + loss))
     things = {
-        "choices": json.loads(CHOICES.read_text())["ids"],
         "flipped labels": [noisy, flipped],
         "corrupted images": [corrupted.pixels, kind],
         "long tail": long_tail(images, 0.1, 2).source,
         "validation split": [train.source, validation.source],
         "order": batches_of_epoch(keep, 7, seed=3, epoch=2),
         "augmentation": augment(torch.from_numpy(pixels), crop=0.25, flip=True, draw=generator),
-        "learning rate": [
-            [_learning_rate(recipe, part) for part in (0, 0.3, 1)] for recipe in recipes().values()
-        ],
+        "learning rate": {
+            name: [_learning_rate(recipe, part) for part in (0, 0.3, 1)]
+            for name, recipe in recipes().items()
+        },
         "random every epoch": RandomEveryEpoch(60, keep=0.3, seed=4).plan(3).train,
         "infobatch": [observed.plan(2).train, observed.plan(2).weights],
         "ies": early.plan(8).train,
-        "methods": [
-            stated(find_method(name, float(pruned)))
+        "methods": {
+            name: [stated(find_method(name, float(pruned))) for pruned in PRUNED]
             for name in named_methods()
-            for pruned in PRUNED
-        ],
+        },
         "recipes": {name: [r.stated(), r.select, r.record] for name, r in recipes().items()},
         "settings": {
             name: stated(replace(setting, about="", name=""))
@@ -70,7 +66,11 @@ def behaviours():
         },
         "initial weights": {name: _weights(name) for name in MODELS},
     }
-    return {name: hashlib.sha256(_bytes(thing)).hexdigest() for name, thing in things.items()}
+    entries = {}
+    for name, thing in things.items():
+        parts = thing if isinstance(thing, dict) else {"": thing}
+        entries |= {f"{name} {part}".strip(): value for part, value in parts.items()}
+    return {name: hashlib.sha256(_bytes(value)).hexdigest() for name, value in entries.items()}
 
 
 def _weights(name):
@@ -91,14 +91,5 @@ def _bytes(thing):
     return repr(thing).encode()
 
 
-def changed():
-    """Give the names of what differs from what was written down."""
-    before, now = json.loads(EXPECTED.read_text())["behaviours"], behaviours()
-    return sorted(name for name in before.keys() | now.keys() if before.get(name) != now.get(name))
-
-
 if __name__ == "__main__":
-    if EXPECTED.exists() and changed() and json.loads(EXPECTED.read_text())["numbers"] == NUMBERS:
-        sys.exit(f"{', '.join(changed())} changed: raise NUMBERS in experiments/results.py first")
-    content = {"numbers": NUMBERS, "cpu": cpu(), "behaviours": behaviours()}
-    EXPECTED.write_text(json.dumps(content, indent=1) + "\n")
+    write(EXPECTED, behaviours())

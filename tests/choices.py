@@ -5,16 +5,15 @@ features after epochs 10 and 20. `choices.json` holds the SHA-256 of the ids, or
 the refusal, and the kind of CPU: another kind may differ in the last bit of a logarithm.
 """
 
-import json
 from dataclasses import replace
 from pathlib import Path
 
-from dualprune.coreset.card import made_with
 from dualprune.errors import DualpruneError
 from dualprune.method import Arrays, choose_from, find_method, named_methods
 from dualprune.run import Run
 from dualprune.score import SCORES
 from dualprune.select import budget
+from tests.hashes import write
 
 RUNS = Path(__file__).parent / "runs"
 EXPECTED = Path(__file__).parent / "choices.json"
@@ -58,16 +57,16 @@ WITH_KNOBS = [
 
 def choices():
     """Give every choice, by run, method, knobs and share pruned."""
-    found = {}
+    ids = {}
     for path in sorted(RUNS.iterdir()):
         run = Run(path)
         for name, score, select in [*((name, {}, {}) for name in PLAIN), *WITH_KNOBS]:
             for pruned in PRUNED:
                 knobs = "".join(f" {knob}={value}" for knob, value in (score | select).items())
-                found[f"{path.name}: {name}{knobs}, {pruned} pruned"] = _outcome(
+                ids[f"{path.name}: {name}{knobs}, {pruned} pruned"] = _outcome(
                     run, name, score, select, pruned
                 )
-    return found
+    return ids
 
 
 def _outcome(run, name, score, select, pruned):
@@ -85,9 +84,5 @@ def _outcome(run, name, score, select, pruned):
         return f"refused: {type(error).__name__}"
 
 
-def cpu():
-    return made_with()["cpu"]
-
-
 if __name__ == "__main__":
-    EXPECTED.write_text(json.dumps({"cpu": cpu(), "ids": choices()}, indent=1) + "\n")
+    write(EXPECTED, choices())

@@ -1,21 +1,25 @@
-"""Whoever moves a number that experiments measure must say so, and nobody else has to."""
+"""No change moves what a method chooses, or a number that experiments measure, unnoticed."""
 
 import json
 
 import pytest
 
 from dualprune.experiments.results import NUMBERS
-from tests.behaviours import EXPECTED, changed
-from tests.choices import cpu
+from tests import behaviours, choices
+from tests.hashes import added, cpu, moved
+
+KINDS = {"choices": choices.choices, "behaviours": behaviours.behaviours}
 
 
-def test_a_change_that_moves_numbers_raises_their_version():
-    expected = json.loads(EXPECTED.read_text())
-    names = changed()
-    if names and expected["cpu"] != cpu():
-        pytest.skip(f"{', '.join(names)} differ, on another kind of CPU: {cpu()}")
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_moves_numbers_raises_their_version(kind):
+    path, now = {"choices": choices, "behaviours": behaviours}[kind].EXPECTED, KINDS[kind]()
+    names, of = moved(path, now)
+    if names and of != cpu():
+        pytest.skip(f"{len(names)} of {len(now)} hashes differ, on another kind of CPU: {cpu()}")
     assert not names, (
-        f"{', '.join(names)} changed. If results measured before are no longer comparable, raise "
-        "NUMBERS in src/dualprune/experiments/results.py; then run `python -m tests.behaviours`."
+        f"{', '.join(names)} moved. If that is right, raise NUMBERS in "
+        f"src/dualprune/experiments/results.py; then run `python -m tests.{kind}`."
     )
-    assert expected["numbers"] == NUMBERS, "run `python -m tests.behaviours`"
+    assert not added(path, now), f"run `python -m tests.{kind}`, which adds them"
+    assert json.loads(path.read_text())["numbers"] == NUMBERS, f"run `python -m tests.{kind}`"

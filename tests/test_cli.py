@@ -10,6 +10,7 @@ import pytest
 from dualprune import Coreset, Run, score, select
 from dualprune.cli.__main__ import app
 from dualprune.method import Arrays
+from dualprune.run.signals import SIGNALS
 from dualprune.run.writer import write_part
 from dualprune.score import SCORES
 from dualprune.select import SELECTORS
@@ -17,7 +18,6 @@ from dualprune.signatures import knobs
 from tests.run_by_hand import start
 
 SAMPLES, EPOCHS = 60, 12
-SIGNALS = ("loss", "margin", "rival", "entropy", "error_norm", "kl_step", "feature_norm")
 
 
 def columns(epoch, ids):

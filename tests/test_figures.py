@@ -7,7 +7,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from statistics import mean, stdev
-from types import SimpleNamespace
 from typing import Any
 from xml.etree import ElementTree
 
@@ -24,7 +23,7 @@ from PIL import Image
 from scipy.stats import beta as beta_distribution
 
 from dualprune.errors import InputError, MissingError
-from dualprune.experiments.results import by_share, seed_means
+from dualprune.experiments.results import Line, by_share, seed_means
 from dualprune.report import figures
 from dualprune.report.figures.canvas import BLUE, GREY, ORANGE, REFERENCE, plain, ramp
 from dualprune.report.figures.seeds import mean_and_deviation
@@ -588,7 +587,7 @@ def test_mean_and_deviation_are_of_what_is_there(rows):
 
 def test_lines_are_gathered_by_share_and_seed():
     lines = [
-        SimpleNamespace(row=row, pruned=pruned, seed=seed, values={"seconds": 100 * seed + number})
+        Line("e", "s", row, pruned, seed, {"seconds": 100 * seed + number}, "", 0, "")
         for seed in (2, 0, 1)
         for number, (row, pruned) in enumerate([("a", 0.5), ("a", 0.1), ("b", 0.5)])
     ]

@@ -24,6 +24,7 @@ OF_SIGNALS = {name: fn for name, fn in SCORES.items() if "features" not in input
 
 every_score = pytest.mark.parametrize("fn", OF_SIGNALS.values(), ids=OF_SIGNALS)
 windowed = pytest.mark.parametrize("fn", [f for f in SCORES.values() if "window" in knobs(f)])
+by_windows = pytest.mark.parametrize("fn", [dual, dyn_unc, tdds])  # those of score/windows.py
 repeatable = settings(derandomize=True, deadline=None, max_examples=60)
 
 
@@ -496,7 +497,7 @@ def test_a_belief_that_never_moves_scores_exactly_zero():
         assert dual(np.full((50, 3), value)).tolist() == [0, 0, 0]
 
 
-@windowed
+@by_windows
 @pytest.mark.parametrize("missing", [False, True])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("window", [3, 10])

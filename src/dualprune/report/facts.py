@@ -8,8 +8,7 @@ import numpy as np
 
 from dualprune.coreset import Coreset
 from dualprune.errors import InputError
-from dualprune.method import Arrays, scores_for
-from dualprune.method.named import Method
+from dualprune.method import Arrays
 from dualprune.run import Run
 from dualprune.score import aum, confidence, dual, variability
 from dualprune.select.beta import anchor_confidence, beta, draw_keys
@@ -55,11 +54,6 @@ class Facts:
         return self.run.samples
 
 
-def read_together(arrays: Arrays, method: Method) -> None:
-    """Compute in one pass over the run what a method and the page need."""
-    arrays.scores([*scores_for(method), *_scores(arrays.epochs)])
-
-
 def gather(run: Run, coreset: Coreset | None, arrays: Arrays | None = None) -> Facts:
     """Compute the facts from the epochs that the coreset was chosen from, or from all.
 
@@ -68,7 +62,7 @@ def gather(run: Run, coreset: Coreset | None, arrays: Arrays | None = None) -> F
     epochs = _epochs(run, coreset)
     if arrays is None or len(arrays.runs) > 1:
         arrays = Arrays([run], epochs=epochs)
-    arrays.scores(_scores(epochs))
+    arrays.scores(scores_shown(epochs))
     dual_scores = _dual(arrays)
     name, score = "dual", dual_scores
     if score is None:
@@ -89,7 +83,8 @@ def gather(run: Run, coreset: Coreset | None, arrays: Arrays | None = None) -> F
     )
 
 
-def _scores(epochs: int) -> list[tuple[Any, Mapping[str, Any]]]:
+def scores_shown(epochs: int) -> list[tuple[Any, Mapping[str, Any]]]:
+    """Give the scores that the page shows of a run with so many epochs, and their knobs."""
     scores: list[tuple[Any, Mapping[str, Any]]] = [(confidence, {}), (variability, {})]
     scores += [(aum, {"keep": "easy"}), (usual_rival, {})]
     return [*scores, (dual, {})] if epochs >= knobs(dual)["window"].default else scores

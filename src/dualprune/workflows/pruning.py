@@ -20,9 +20,10 @@ from dualprune.method import (
     choose_from,
     features_for,
     find_method,
+    scores_for,
     signals_for,
 )
-from dualprune.report.facts import Facts, gather, read_together
+from dualprune.report.facts import Facts, gather, scores_shown
 from dualprune.report.figures import draw_moons
 from dualprune.report.page import write_report
 from dualprune.run import Run
@@ -90,7 +91,7 @@ def prune(
     _refuse_another(out, setup, method, k, epochs, seed)
     runs = _record(setup, out, method, epochs, seed, watch)
     arrays = Arrays(runs, epochs=method.epochs or epochs, features=method.features)
-    read_together(arrays, method)
+    arrays.scores([*scores_for(method), *scores_shown(arrays.epochs)])  # in one reading
     coreset = choose_from(arrays, method, k=k, seed=seed)
     facts = gather(runs[0], coreset, arrays)
     coreset = describe(coreset, facts, setup, name, epochs)
