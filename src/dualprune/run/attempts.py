@@ -10,6 +10,7 @@ In the first epoch of an attempt, samples that it did not see keep the rows that
 before (a resumed loop may see only the rest of an epoch), unless it started from the beginning.
 """
 
+import os
 import re
 from dataclasses import dataclass, field, replace
 from itertools import count, takewhile
@@ -91,22 +92,23 @@ class Epoch:
 def _parts(folder: Path, writers: int) -> dict[int, Path]:
     """Map each writing process to its file; other files are skipped."""
     parts: dict[int, Path] = {}
-    for path in sorted(folder.iterdir()):
-        name = _PART.fullmatch(path.name)
-        if name is None or int(name[2]) != writers:
+    with reading(folder):
+        matches = filter(None, map(_PART.fullmatch, sorted(path.name for path in folder.iterdir())))
+    for name in matches:
+        if int(name[2]) != writers:
             continue
         if int(name[1]) in parts:
             raise DamagedError(f"{folder} holds two parts of process {name[1]}")
-        parts[int(name[1])] = path
+        parts[int(name[1])] = folder / name[0]
     return parts
 
 
 def _folders(root: Path) -> list[Path]:
     if not root.is_dir():
         return []
-    with reading(root):
-        folders = [path for path in root.iterdir() if path.name.isdecimal() and path.is_dir()]
-    return sorted(folders, key=lambda path: int(path.name))
+    with reading(root), os.scandir(root) as entries:
+        names = [entry.name for entry in entries if entry.name.isdecimal() and entry.is_dir()]
+    return [root / name for name in sorted(names, key=int)]
 
 
 def find_attempts(root: Path) -> list[Attempt]:

@@ -1,6 +1,7 @@
 """Description: what a run is about; the content of `run.json`."""
 
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from operator import index
 from pathlib import Path
 from typing import Any, Literal, SupportsIndex
@@ -101,7 +102,7 @@ class Description:
             del content["names"]
         return content
 
-    @property
+    @cached_property
     def digest(self) -> str:
         """Hash over the fields that its format has."""
         content = self._as_json()
