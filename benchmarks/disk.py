@@ -59,7 +59,7 @@ def _write(table: pa.Table, file: Path) -> None:
 
 def _part(columns: dict[str, np.ndarray], file: Path) -> None:
     with draft(file.parent, file.name) as content:
-        write_rows(content, columns, {})
+        write_rows(content, columns, columns["id"], {})
 
 
 def rows() -> Iterator[tuple[str, str, str]]:

@@ -13,13 +13,14 @@ from torch import Tensor
 
 from dualprune.errors import InputError
 from dualprune.record.batch import as_batch, as_row, check_ids, check_labels
+from dualprune.record.columns import Columns
 from dualprune.record.processes import processes, start_together
 from dualprune.record.signals import Outputs, Signal, make_signals, name_of
 from dualprune.run.attempts import Attempt, continued_epochs
 from dualprune.run.description import Description, check_count
 from dualprune.run.names import digest_of, names_table
 from dualprune.run.reader import open_parts, read_labels
-from dualprune.run.signals import DEFAULT, all_missing, column_of
+from dualprune.run.signals import DEFAULT, column_of
 from dualprune.run.writer import begin, write_part
 from dualprune.signatures import Array
 
@@ -103,8 +104,8 @@ class Recorder:
         self._process = os.getpid()
         self._waiting: list[Rows] = []
         self._rows_waiting = 0
-        self._batches: list[Rows] = []
-        self._pending: tuple[dict[str, Array], dict[str, Any]] | None = None
+        self._rows = Columns(-(-description.samples // writers))
+        self._pending: tuple[dict[str, Array], Array, dict[str, Any]] | None = None
         self._closed = False
         self.epoch = self._attempt.first_epoch
         """The epoch being recorded, counted from 1."""
@@ -155,7 +156,7 @@ class Recorder:
         rows.setdefault("finite", outputs.finite)
         for name, signal in self._deferred.items():
             rows[name] = signal(outputs)
-        self._batches.append(rows)
+        self._rows.append(rows)
         self._waiting, self._rows_waiting = [], 0
 
     def end_epoch(self, *, features: Array | None = None, step: int | None = None) -> None:
@@ -174,16 +175,17 @@ class Recorder:
         self._refuse_if_closed("end_epoch")
         if self._pending is None:
             self._pending = self._collect()
-        columns, facts = self._pending
+        columns, order, facts = self._pending
         if step is not None:
             facts["step"] = check_count("step", step, least=0)
         if features is not None and len(features) != self._description.samples:
             raise InputError(
                 f"features of {len(features)} samples for a run of {self._description.samples}"
             )
-        write_part(self._attempt, self.epoch, self._rank, columns, facts, features)
-        self._labels[columns["id"]] = columns["label"]
+        write_part(self._attempt, self.epoch, self._rank, columns, facts, features, order=order)
+        self._labels[columns["id"][order]] = columns["label"][order]
         self._pending = None
+        self._rows.clear()
         self.epoch += 1
 
     def state_dict(self) -> dict[str, Tensor]:
@@ -208,7 +210,7 @@ class Recorder:
 
     def close(self) -> None:
         """Stop recording; rows of an epoch that was not ended are not recorded."""
-        if (self._waiting or self._batches or self._pending) and not self._closed:
+        if (self._waiting or len(self._rows) or self._pending) and not self._closed:
             warnings.warn(
                 f"epoch {self.epoch} was not ended with end_epoch() and is not recorded",
                 stacklevel=2,
@@ -220,7 +222,8 @@ class Recorder:
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is not None:
-            self._waiting, self._batches, self._rows_waiting = [], [], 0
+            self._waiting, self._rows_waiting = [], 0
+            self._rows.clear()
         self.close()
 
     def _refuse_if_closed(self, call: str) -> None:
@@ -239,39 +242,27 @@ class Recorder:
         if self._strict and not logits.isfinite().all():
             self._report_non_finite(ids[~logits.isfinite().all(1)].numpy())
 
-    def _collect(self) -> tuple[dict[str, Array], dict[str, Any]]:
-        """Rows of this epoch sorted by id, the first of each id; checks what `update` could not.
-
-        Columns are put together one by one, so that hardly more than one epoch is in memory.
-        """
+    def _collect(self) -> tuple[dict[str, Array], Array, dict[str, Any]]:
+        """Rows of this epoch, the order of the first of each id; checks what `update` could not."""
         if self._waiting:
             self._compute(self._waiting)
-        if not self._batches and self._attempt.writers == 1:
+        if not len(self._rows) and self._attempt.writers == 1:
             raise InputError(f"end_epoch() without any update() in epoch {self.epoch}")
-        ids, labels = self._joined("id"), self._joined("label")
+        columns = self._rows.on_host(("id", "label", "finite", *self._description.signals))
+        ids, labels = columns["id"], columns["label"]
         check_ids(ids, self._description.samples, self.epoch)
         check_labels(labels, ids, self._classes, self.epoch)
-        unique, first = np.unique(ids, return_index=True)
+        unique, first = _first_of_each(ids)
         self._check_one_label(ids, labels, unique, first)
         self._check_same_labels(unique, labels[first])
-        wrong = ~self._joined("finite")[first]
-        if wrong.any():
-            self._report_non_finite(unique[wrong])
-        columns = {"id": unique, "label": labels[first]}
+        wrong = ~columns.pop("finite")
+        missing = unique[wrong[first]]
+        if len(missing):
+            self._report_non_finite(missing)
         for name in self._description.signals:
-            columns[name] = self._joined(name)[first]
             columns[name][wrong] = column_of(name).missing
-            for rows in self._batches:
-                del rows[name]
-        self._batches = []
-        facts = {"duplicates": len(ids) - len(first), "non_finite": int(wrong.sum())}
-        return columns, facts
-
-    def _joined(self, name: str) -> Array:
-        """One column of all batches, on the host."""
-        if not self._batches:
-            return np.empty(0, bool) if name == "finite" else all_missing(name, 0)
-        return torch.cat([rows[name] for rows in self._batches]).cpu().numpy()
+        facts = {"duplicates": len(ids) - len(first), "non_finite": len(missing)}
+        return columns, first, facts
 
     def _check_one_label(self, ids: Array, labels: Array, unique: Array, first: Array) -> None:
         """Refuse a sample that occurs twice in an epoch, with two labels."""
@@ -304,6 +295,16 @@ class Recorder:
         if self._strict:
             raise InputError(f"{fact}without strict=True they are stored as missing")
         warnings.warn(f"{fact}they are stored as missing", RuntimeWarning, stacklevel=4)
+
+
+def _first_of_each(ids: Array) -> tuple[Array, Array]:
+    """Give the different ids, sorted, and where each occurs first; `np.unique` in less memory."""
+    order = np.argsort(ids, kind="stable")
+    ordered = ids[order]
+    again = np.flatnonzero(ordered[1:] == ordered[:-1]) + 1
+    if not len(again):
+        return ordered, order
+    return np.delete(ordered, again), np.delete(order, again)
 
 
 def _names(names: Sequence[str], source: Array | None, samples: int) -> pa.Table | None:

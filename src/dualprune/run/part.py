@@ -20,6 +20,7 @@ import pyarrow.parquet as pq
 
 from dualprune.errors import DamagedError
 from dualprune.files import Draft, reading
+from dualprune.run.signals import column_of
 from dualprune.signatures import Array
 
 CHUNK = 2**17
@@ -27,30 +28,37 @@ CHUNK = 2**17
 _MAGIC = b"PAR1"
 
 
-def write_rows(file: Draft, columns: Mapping[str, Array], facts: Mapping[str, Any]) -> str:
-    """Write columns that are sorted by a unique `id`, and give the hash of the footer."""
+def write_rows(
+    file: Draft, columns: Mapping[str, Array], order: Array, facts: Mapping[str, Any]
+) -> str:
+    """Write the rows at the positions `order`, which sorts them by a unique `id`, chunk by chunk.
+
+    Gives the hash of the footer.
+    """
+    types = {name: column_of(name).dtype for name in columns}
     schema = pa.schema(
-        [pa.field(n, pa.from_numpy_dtype(v.dtype), nullable=False) for n, v in columns.items()]
+        [pa.field(n, pa.from_numpy_dtype(dtype), nullable=False) for n, dtype in types.items()]
     )
-    ids, table = columns["id"], pa.table(dict(columns), schema=schema)
-    edges = [*np.flatnonzero(np.diff(ids // CHUNK, prepend=-1)).tolist(), len(ids)]
-    groups = list(pairwise(edges))
+    ids = columns["id"][order]
+    chunks = range(0, int(ids[-1]) + 1, CHUNK) if len(ids) else ()
+    edges = [*np.unique(np.searchsorted(ids, chunks)).tolist(), len(ids)]
+    spans, sums = [], {name: list[int]() for name in columns}
     with pq.ParquetWriter(
         pa.PythonFile(file, "w"),
         schema,
         compression="none",  # the mantissas of losses do not compress
         use_dictionary=False,
-        column_encoding={
-            n: "DELTA_BINARY_PACKED" for n, v in columns.items() if v.dtype.kind == "i"
-        },
+        column_encoding={n: "DELTA_BINARY_PACKED" for n, dtype in types.items() if "i" in dtype},
         write_statistics=False,
         write_page_checksum=True,
         store_schema=False,
     ) as writer:
-        for start, stop in groups:
-            writer.write_table(table.slice(start, stop - start), row_group_size=CHUNK)
-        spans = [[int(ids[start]), int(ids[stop - 1])] for start, stop in groups]
-        sums = {n: [bit_sum(v[start:stop]) for start, stop in groups] for n, v in columns.items()}
+        for start, stop in pairwise(edges):
+            rows = {n: v[order[start:stop]].astype(types[n]) for n, v in columns.items()}
+            writer.write_table(pa.table(rows, schema=schema), row_group_size=CHUNK)
+            spans.append([int(rows["id"][0]), int(rows["id"][-1])])
+            for name, values in rows.items():
+                sums[name].append(bit_sum(values))
         content = {**facts, "spans": spans, "sums": sums}
         writer.add_key_value_metadata({"dualprune": json.dumps(content)})
     return _digest(file.tail(8 + _footer_size(file.tail(8)))[:-8])

@@ -31,7 +31,6 @@ from dualprune.run.attempts import (
 from dualprune.run.description import Description, check_count
 from dualprune.run.features import write_features
 from dualprune.run.part import write_rows
-from dualprune.run.signals import column_of
 from dualprune.signatures import Array
 
 _VERSION = version("dualprune")
@@ -145,17 +144,23 @@ def write_part(
     columns: Mapping[str, Array],
     facts: Mapping[str, Any],
     features: Array | None = None,
+    *,
+    order: Array | None = None,
 ) -> None:
-    """Write durably what one process saw in one epoch, and before it the features after it."""
+    """Write durably what one process saw in one epoch, and before it the features after it.
+
+    `order` sorts the rows by a unique id, and leaves out those that are not to be written; without
+    it they are sorted.
+    """
     _refuse_if_taken_over(attempt, epoch)
     folder = attempt.folder / f"{epoch:06d}"
     make_folder(folder)
     stated = {"attempt": attempt.identity, "epoch": epoch, "writer": writer, **facts}
     if features is not None:
         stated["features"] = write_features(folder, features)
-    columns = {n: np.ascontiguousarray(v, column_of(n).dtype) for n, v in columns.items()}
+    order = np.arange(len(columns["id"])) if order is None else order
     with draft(folder, f"part-{writer}-of-{attempt.writers}") as file:
-        file.name += f"-{write_rows(file, columns, stated)}.parquet"
+        file.name += f"-{write_rows(file, columns, order, stated)}.parquet"
     _refuse_if_taken_over(attempt, epoch)
 
 
