@@ -1,8 +1,10 @@
 """How many samples are kept."""
 
+from decimal import Decimal
 from fractions import Fraction
 from math import floor as rounded_down
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -103,6 +105,14 @@ AMOUNTLESS = [
     "nan%",
     "1/2",
     "0,3",
+    "0x10",
+    "1e400",
+    "sNaN",
+    float("nan"),
+    float("inf"),
+    1e200,
+    True,
+    [0.5],
 ]
 
 
@@ -145,6 +155,21 @@ def test_keeping_nothing_is_refused(asked):
 def test_a_count_above_the_samples_is_refused(name):
     with pytest.raises(InputError, match="101 is more than the 100 samples"):
         budget(100, **{name: "101"})
+
+
+@pytest.mark.parametrize("name", ["keep", "prune"])
+def test_an_amount_of_thousands_of_digits_is_read_as_any_other(name):
+    with pytest.raises(InputError, match="more than the 100 samples"):
+        budget(100, **{name: "9" * 5000})
+    assert budget(100, **{name: "0.5" + "0" * 5000}) == 50
+
+
+def test_numbers_are_amounts_like_their_texts():
+    for half in (0.5, np.float64(0.5), np.float32(0.5), Decimal("0.5")):
+        assert budget(np.int64(100), keep=half) == budget(np.int32(100), prune=half) == 50
+    for samples in (100.0, "100", True, None):
+        with pytest.raises(InputError, match="samples must be a whole number"):
+            budget(samples, keep="0.5")
 
 
 def test_keep_and_prune_exclude_each_other_and_one_is_needed():

@@ -135,9 +135,9 @@ class _Graph:
         ([3, 0, 3], [1.0, 1.0, 1.0], "id 3 occurs more than once"),
         ([0, 1], 0.5, r"losses \(\); each id needs its own"),
         ([[0, 1]], [[1.0, 2.0]], "each id needs its own"),
-        ([0.0, 1.0], [1.0, 1.0], "ids must be integers.*float64"),
+        ([0.0, 1.0], [1.0, 1.0], "ids must be an array of integers, got float64"),
         ([0, 1], [[1.0], [1.0, 2.0]], "losses must be an array"),
-        ([0], _Graph(), "losses must be an array of numbers on the host: .*requires grad"),
+        ([0], _Graph(), "losses must be an array of real numbers: .*requires grad"),
     ],
 )
 def test_a_wrong_batch_is_refused_and_changes_nothing(name, ids, losses, message):
@@ -153,7 +153,7 @@ def test_a_wrong_batch_is_refused_and_changes_nothing(name, ids, losses, message
 @pytest.mark.parametrize(
     ("method", "knobs", "message"),
     [
-        (IES, {"samples": 0}, "at least 1 sample, got 0"),
+        (IES, {"samples": 0}, "from 1 to 2.*40 samples, got 0"),
         (IES, {"threshold": 0}, "threshold must be positive, got 0"),
         (RandomEveryEpoch, {"keep": 0.5, "seed": -1}, "seed must be from 0"),
         (RandomEveryEpoch, {"keep": 1.5, "seed": 0}, "share from 0.0 to 1.0"),
@@ -162,11 +162,49 @@ def test_a_wrong_batch_is_refused_and_changes_nothing(name, ids, losses, message
         (InfoBatch, {"epochs": 9, "seed": 0, "prune": 0.95}, "prune must be from 0 to 0.9"),
         (InfoBatch, {"epochs": 9, "seed": 0, "until": 1.1}, "until must be a share"),
         (InfoBatch, {"epochs": 9, "seed": 0, "form": "biased"}, "form must be"),
+        (InfoBatch, {"epochs": 9.0, "seed": 0}, "epochs must be a whole number"),
+        (InfoBatch, {"epochs": 9, "seed": 0, "prune": "0.5"}, "prune must be a number"),
+        (RandomEveryEpoch, {"keep": 0.5, "seed": 1.0}, "seed must be a whole number"),
+        (RandomEveryEpoch, {"keep": 0.5, "seed": True}, "seed must be a whole number"),
+        (RandomEveryEpoch, {"keep": np.nan, "seed": 0}, "keep must be a number"),
+        (IES, {"samples": 3.0}, "samples must be a whole number"),
+        (IES, {"threshold": np.inf}, "threshold must be a number"),
     ],
 )
 def test_a_wrong_setting_is_refused(method, knobs, message):
     with pytest.raises(InputError, match=message):
         method(**{"samples": 3} | knobs)
+
+
+@every_method
+@pytest.mark.parametrize("seed", [np.int64(3), np.uint64(2**63), np.int32(1)])
+def test_integers_of_numpy_are_like_those_of_python(name, seed):
+    plain, other = MAKE[name](SAMPLES, int(seed)), MAKE[name](np.int32(SAMPLES), seed)
+    assert told(train(plain)) == told(train(other))
+    assert told([plain.plan(3)]) == told([other.plan(np.int64(3))])
+    for epoch in (3.0, True, "3", 0):
+        with pytest.raises(InputError, match="epoch"):
+            plain.plan(epoch)
+
+
+@learning
+def test_losses_too_large_to_add_are_as_none(name):
+    method, other = make(name), make(name)
+    losses = losses_of(1)
+    for some in (losses, losses, losses):
+        other.observe(range(1, SAMPLES), some[1:])
+        with pytest.warns(RuntimeWarning, match="1 losses are not finite or beyond 1e.300"):
+            method.observe(range(SAMPLES), np.r_[1.7e308, some[1:]])
+    assert told([method.plan(4)]) == told([other.plan(4)])
+
+
+@learning
+def test_a_state_of_another_type_is_refused(name):
+    method = make(name)
+    for wrong in (str, object):
+        state = {key: array.astype(wrong) for key, array in method.state().items()}
+        with pytest.raises(InputError, match="must be an array of"):
+            method.restore(state)
 
 
 # Random every epoch.
@@ -290,7 +328,9 @@ def test_what_was_never_seen_is_trained_on_and_no_part_of_the_mean():
 @pytest.mark.parametrize("loss", [np.nan, np.inf, -np.inf])
 def test_a_sample_whose_loss_is_not_finite_is_as_one_never_seen(loss):
     method = informed([1.0, 1.0, 4.0, 0.0])
-    with pytest.warns(RuntimeWarning, match="1 losses are not finite, the first is that of id 3"):
+    with pytest.warns(
+        RuntimeWarning, match="1 losses are not finite or .*, the first is that of id 3"
+    ):
         method.observe([2, 3], [4.0, loss])
     assert told([method.plan(2)])[0][1] == [2, 1, 1]
     assert 3 in method.plan(2).train

@@ -299,8 +299,28 @@ def test_features_that_are_not_finite_are_refused(fn, wrong):
     features = data_for(fn)["features"]
     features[[11, 40], 2] = wrong
     features[40, 1] = -wrong
-    with pytest.raises(InputError, match="2 of 60 samples are not finite, first of sample 11"):
+    with pytest.raises(InputError, match=r"2 of 60 samples are not finite or .*first of sample 11"):
         fn(**data_for(fn, features=features), **budget_of(fn))
+
+
+def test_features_of_any_type_score_alike():
+    features = np.random.default_rng(0).integers(-9, 9, (SAMPLES, NUMBERS))
+    for settings in ({"clusters": 3}, {"labels": np.arange(SAMPLES) % 3, "prototypes": "class"}):
+        expected = ssp(features.astype(float), **settings)
+        for kind in (np.int8, np.int64, np.float16, np.float32, np.longdouble):
+            np.testing.assert_allclose(ssp(features.astype(kind), **settings), expected, atol=1e-9)
+        np.testing.assert_array_equal(ssp(features.tolist(), **settings), expected)
+    for wrong in (features > 0, features.astype(str), features.astype(object), None, [[1], [1, 2]]):
+        with pytest.raises(InputError, match="features must be an array of real numbers"):
+            ssp(wrong, clusters=3)
+    with pytest.raises(InputError, match=r"not finite or beyond 1e\+140, first of sample 0"):
+        ssp(features * 1e200, clusters=3)
+    assert ssp(features, clusters=np.int64(3)).shape == (SAMPLES,)
+
+
+def test_steps_of_bws_too_small_to_end_are_refused():
+    with pytest.raises(InputError, match="step from 1e-4"):
+        bws(**data_for(bws), k=5, seed=0, step=1e-9)
 
 
 @all_methods

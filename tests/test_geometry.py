@@ -337,7 +337,9 @@ def test_degenerate_data_still_give_exactly_k(fn, kind):
 def test_features_that_are_missing_or_misshapen_are_refused(fn):
     features = data_for(fn)["features"]
     features[[7, 31], 2] = np.nan, np.inf
-    with pytest.raises(InputError, match="of 2 of 40 samples are not finite, first of sample 7"):
+    with pytest.raises(
+        InputError, match=r"of 2 of 40 samples are not finite or .*first of sample 7"
+    ):
         fn(**data_for(fn, features=features), k=9, seed=0)
     for wrong, message in ((np.ones(SAMPLES), r"\(40,\)"), (np.ones((SAMPLES, 0)), r"\(40, 0\)")):
         with pytest.raises(InputError, match=rf"shape \(samples, width\), got {message}"):
@@ -369,9 +371,6 @@ def test_what_a_graph_of_scores_cannot_use_is_refused(fn):
         fn(**data | {"aum": None}, k=9, seed=0, cut_off=0.2)
     with pytest.raises(InputError, match="neighbours must be at least 1, got 0"):
         fn(**data, k=9, seed=0, neighbours=0)
-    data["scores"][5] = -np.inf
-    with pytest.raises(InputError, match="sample 5 is infinite"):
-        fn(**data, k=9, seed=0)
 
 
 def test_knobs_that_mean_nothing_are_refused():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import dualprune
-from dualprune import Method, Run, choose, score, select
+from dualprune import Coreset, Method, Run, choose, score, select
 from dualprune.errors import InputError, MissingError
 from dualprune.method import Arrays, find_method, named_methods, needs, signals_for
 from dualprune.signatures import Array
@@ -50,6 +50,30 @@ def test_only_the_epochs_asked_for_go_in(run):
     coreset = choose(run, "dual", keep=50, epochs=12)
     np.testing.assert_array_equal(coreset.ids, select.top(score.dual(p), k=50, seed=0))
     assert coreset.card.epochs == 12
+
+
+def test_numbers_of_numpy_choose_and_save_like_those_of_python(run, tmp_path):
+    plain = choose(run, Method("dual", "beta", select_knobs={"c_d": 4.0}), keep=50, seed=3)
+    method = Method("dual", "beta", select_knobs={"c_d": np.float64(4), "anchor": np.int64(10)})
+    coreset = choose(run, method, keep=np.int64(50), seed=np.int64(3))
+    coreset.save(tmp_path / "coreset")
+    assert Coreset.load(tmp_path / "coreset").card.ids_sha256 == plain.card.ids_sha256
+    for seed in (3.0, True, -1, "3"):
+        with pytest.raises(InputError, match="seed"):
+            choose(run, "random", keep=50, seed=seed)
+
+
+def test_scores_of_ones_own_must_be_numbers(run):
+    def words(loss: Array) -> Array:
+        return np.full(loss.shape[1], "high")
+
+    def endless(loss: Array) -> Array:
+        return np.where(loss[0] > 0, np.inf, 0)
+
+    with pytest.raises(InputError, match="scores of words must be an array of real numbers"):
+        choose(run, Method(words), keep=3)
+    with pytest.raises(InputError, match=r"scores of .* samples are infinite"):
+        choose(run, Method(endless), keep=3)
 
 
 # One resolver for scores and selectors: a signal, a derived one, labels, features, another score.

@@ -1,5 +1,6 @@
 """Laws for every score in the table, a formula by hand for each, and worlds with a known answer."""
 
+import re
 import sys
 from itertools import product
 from math import sqrt
@@ -628,6 +629,82 @@ def test_the_first_value_of_many_blocks_that_is_no_probability_is_named():
     for _ in range(5):
         with pytest.raises(InputError, match="got 7"):
             dual(values, window=2)
+
+
+@every_score
+def test_numbers_of_any_type_are_signals(fn):
+    (name,) = inputs(fn)
+    values = np.random.default_rng(0).integers(0, 2, (12, 30))
+    expected = fn(values.astype(np.float64))
+    for kind in (np.int8, np.uint64, np.float16, np.float32, ">f8", np.longdouble):
+        scores = fn(**{name: values.astype(kind)})
+        np.testing.assert_array_equal(scores, expected)
+        assert scores.dtype == np.float64
+    np.testing.assert_array_equal(fn(values.tolist()), expected)
+
+
+@every_score
+def test_what_is_no_array_of_numbers_is_refused_by_name(fn):
+    (name,) = inputs(fn)
+    numbers = np.ones((12, 3))
+    wrong = [numbers.astype(kind) for kind in (str, object, complex, "M8[s]")]
+    for values in (
+        *wrong,
+        None,
+        "values",
+        [[1, 2], [3]],
+        *([numbers > 0] * (fn is not forgetting)),
+    ):
+        with pytest.raises(InputError, match=f"^{name} must be an array of "):
+            fn(values)
+
+
+@every_score
+@pytest.mark.parametrize("shape", [(), (12,), (12, 3, 2), (0, 3), (0, 0), (0,)])
+def test_other_shapes_than_epochs_and_samples_are_refused(fn, shape):
+    with pytest.raises(InputError, match=f"(epochs, samples).*got {re.escape(str(shape))}"):
+        fn(np.ones(shape))
+    assert fn(np.ones((12, 0))).shape == (0,)
+
+
+@every_score
+@pytest.mark.parametrize("wrong", [np.inf, -np.inf, 1e308])
+@pytest.mark.parametrize("jit", [False, True])
+def test_infinite_signals_are_refused(fn, wrong, jit, monkeypatch):
+    monkeypatch.setattr(windows, "JIT_FROM", 0 if jit else 2**20)
+    values = np.random.default_rng(0).random((12, 30)).round()
+    values[-3:, [7, 23]] = wrong
+    with pytest.raises(
+        InputError, match=r"from 0 to 1; got|correct is 1|2 samples have values that are inf"
+    ):
+        fn(values)
+    values[-2, [7, 23]] = -wrong
+    with pytest.raises(
+        InputError, match=r"from 0 to 1; got|correct is 1|2 samples have values that are inf"
+    ):
+        fn(values)
+
+
+@every_score
+def test_knobs_of_another_type_are_refused_by_name(fn):
+    for name, knob in knobs(fn).items():
+        kinds = {int: ("3", 2.5, True), float: ("3", True, np.nan), bool: (1, None, "no")}
+        for wrong in kinds.get(knob.annotation, ([1], 3)):
+            with pytest.raises(InputError, match=f"^{name} must be"):
+                fn(np.ones((12, 3)), **{name: wrong})
+
+
+def test_a_decay_outside_its_range_is_refused():
+    for decay in (0, -1.0, 1.5):
+        with pytest.raises(InputError, match=f"decay must be above 0 and at most 1, got {decay}"):
+            tdds(np.ones((12, 3)), decay=decay)
+
+
+def test_forgetting_takes_booleans_and_nothing_but_right_and_wrong():
+    correct = np.array([[0, 1, 0], [0, 1, 1], [0, 1, 0]])
+    assert forgetting(correct > 0).tolist() == [3, 0, 1]
+    with pytest.raises(InputError, match=r"got 0.7. For margins use run\['correct'\]"):
+        forgetting(np.where(correct == 1, 0.7, np.nan))
 
 
 def test_too_few_epochs_may_be_samples_and_epochs_swapped():

@@ -10,7 +10,7 @@ import pytest
 
 from dualprune.errors import InputError
 from dualprune.score import SCORES
-from dualprune.select import Notes, beta, boss, d2, random, stratified, top
+from dualprune.select import Notes, beta, boss, d2, k_center, moderate, random, stratified, top
 from dualprune.signatures import inputs, knobs
 from tests.selecting import SAMPLES, data_for, every_selector, needs_scores
 
@@ -59,6 +59,127 @@ def test_a_seed_of_more_than_64_bits_is_refused(fn, seed):
     with pytest.raises(InputError, match="seed"):
         fn(**data_for(fn), k=3, seed=seed)
     assert len(fn(**data_for(fn), k=3, seed=2**64 - 1)) == 3
+
+
+@every_selector
+def test_integers_of_numpy_are_seeds_and_budgets_like_those_of_python(fn):
+    for seed in (np.int64(3), np.int32(1), np.uint8(200), np.uint64(2**63), np.array(5)):
+        ids = fn(**data_for(fn), k=9, seed=int(seed))
+        for k in (9, np.int64(9), np.uint8(9)):
+            np.testing.assert_array_equal(fn(**data_for(fn), k=k, seed=seed), ids)
+
+
+@every_selector
+@pytest.mark.parametrize("wrong", [3.0, np.float64(3), True, np.True_, "3", None, [3], 2**64])
+def test_what_is_no_integer_is_neither_a_seed_nor_a_budget(fn, wrong):
+    for name in ("k", "seed"):
+        with pytest.raises(InputError, match=f"^{name} must be a whole number"):
+            fn(**data_for(fn), **{"k": 3, "seed": 3, name: wrong})
+
+
+def columns_of(fn):
+    """What a selector reads that is one number per sample."""
+    return [name for name in data_for(fn) if name not in ("labels", "features")]
+
+
+@every_selector
+def test_numbers_of_any_type_are_numbers(fn):
+    exact = {"scores": np.arange(SAMPLES) * 7 % 31, "confidence": np.arange(SAMPLES) % 2}
+    exact |= {"aum": np.arange(SAMPLES) * 11 % 40}
+    exact |= {"features": np.arange(3 * SAMPLES).reshape(SAMPLES, 3) * 13 % 101}
+    ids = fn(**data_for(fn, **exact), k=9, seed=0)
+    for kind in (np.int8, np.uint64, np.float16, np.float32, ">f8", np.longdouble):
+        changed = {name: values.astype(kind) for name, values in exact.items()}
+        np.testing.assert_array_equal(fn(**data_for(fn, **changed), k=9, seed=0), ids)
+    lists = {name: values.tolist() for name, values in data_for(fn, **exact).items()}
+    np.testing.assert_array_equal(fn(**lists, k=9, seed=0), ids)
+
+
+@every_selector
+@pytest.mark.parametrize("wrong", [bool, object, str, complex, "M8[s]"])
+def test_what_is_no_number_is_refused_by_name(fn, wrong):
+    for name in [*columns_of(fn), *(["features"] if "features" in data_for(fn) else [])]:
+        values = data_for(fn)[name].astype(np.int64).astype(wrong)
+        with pytest.raises(InputError, match=f"^{name} must be an array of real numbers, got "):
+            fn(**data_for(fn, **{name: values}), k=9, seed=0)
+
+
+@every_selector
+def test_shapes_other_than_one_number_per_sample_are_refused(fn):
+    for name in columns_of(fn) or ["labels"]:
+        values = data_for(fn)[name]
+        for wrong in (values[:, None], np.stack([values, values], 1), values[0], [[1], [1, 2]]):
+            with pytest.raises(InputError, match=r"shape|must be an array"):
+                fn(**data_for(fn, **{name: wrong}), k=9, seed=0)
+
+
+@every_selector
+@pytest.mark.parametrize("wrong", [np.inf, -np.inf, 1e301])
+def test_infinite_numbers_are_refused_with_their_count_and_the_first_of_them(fn, wrong):
+    for name in columns_of(fn):
+        values = data_for(fn)[name]
+        values[[7, 23]] = wrong
+        message = f"the {name} of 2 of 40 samples are infinite or .*first of sample 7"
+        with pytest.raises(InputError, match=message):
+            fn(**data_for(fn, **{name: values}), k=9, seed=0)
+
+
+@every_selector
+def test_large_scores_are_as_good_as_small_ones(fn):
+    if "scores" in columns_of(fn) and fn is not d2:  # whose messages are at least 1e-7
+        data = data_for(fn)
+        ids = fn(**data, k=9, seed=0)
+        scaled = data | {"scores": np.ldexp(data["scores"], 990)}
+        np.testing.assert_array_equal(fn(**scaled, k=9, seed=0), ids)
+    elif fn is d2:
+        assert len(fn(**data_for(fn, scores=np.linspace(-1e300, 1e300, SAMPLES)), k=9, seed=0)) == 9
+
+
+@every_selector
+def test_features_too_large_to_square_are_refused_and_others_of_any_size_are_not(fn):
+    if "features" in inputs(fn):
+        features = data_for(fn)["features"]
+        ids = fn(**data_for(fn), k=9, seed=0)
+        if fn in (k_center, moderate):  # the choice of the others depends on the scale
+            scaled = data_for(fn, features=np.ldexp(features, 440))
+            np.testing.assert_array_equal(fn(**scaled, k=9, seed=0), ids)
+        features[[3, 8], 1] = 1e200
+        with pytest.raises(InputError, match=r"features of 2 of 40 samples .* first of sample 3"):
+            fn(**data_for(fn, features=features), k=9, seed=0)
+
+
+@every_selector
+def test_classes_may_be_named_by_anything_that_can_be_compared(fn):
+    if "labels" in inputs(fn):
+        wanted = {"balance": "uniform"} if "balance" in knobs(fn) else {}
+        numbers = data_for(fn)["labels"]
+        names = np.array(["a", "bb", "c", "d"])[numbers]
+        ids = fn(**data_for(fn), k=9, seed=0, **wanted)
+        for labels in (
+            names,
+            names.tolist(),
+            names.astype(object),
+            names.astype("S"),
+            numbers.astype(float),
+            numbers.astype(np.uint8),
+            numbers + 2**40,
+        ):
+            again = fn(**data_for(fn, labels=labels), k=9, seed=0, **wanted)
+            np.testing.assert_array_equal(again, ids)
+        mixed = np.array([*names[:-1].tolist(), None], object)
+        unknown = np.where(numbers == 3, np.nan, numbers)
+        for labels, message in ((mixed, "integers or strings"), (unknown, "10 labels are NaN")):
+            with pytest.raises(InputError, match=message):
+                fn(**data_for(fn, labels=labels), k=9, seed=0, **wanted)
+
+
+@every_selector
+def test_knobs_of_another_type_are_refused_by_name(fn):
+    for name, knob in knobs(fn).items():
+        kinds = {int: ("3", 2.5, True), float: ("3", True, np.nan, np.inf)}
+        for wrong in kinds.get(knob.annotation, ([1], 3)):
+            with pytest.raises(InputError, match=f"^{name} (must be|is a confidence)"):
+                fn(**data_for(fn), k=9, seed=0, **{name: wrong})
 
 
 @every_selector

@@ -143,6 +143,14 @@ def test_ties_inside_a_class_are_broken_at_random(fn):
     assert p_of_equal_chances(counts[1::2], 3000, 2) > UNLIKELY
 
 
+@by_class
+def test_a_floor_beyond_all_classes_is_that_of_all_samples(fn):
+    for floor in (SAMPLES, 2**63, 2**64 - 1):
+        assert len(fn(**data_for(fn), k=SAMPLES, seed=0, floor=floor)) == SAMPLES
+        with pytest.raises(InputError, match="a floor of 10 per class needs 40"):
+            fn(**data_for(fn), k=9, seed=0, floor=floor)
+
+
 close = st.integers(-3, 3).map(lambda step: 1 + step * 2.0**-52)  # the same in single precision
 far = st.sampled_from([-np.inf, -1e300, -1e-300, -0.0, 0.0, 5e-324, 0.5, 2.0, 1e300, np.inf])
 samples = st.lists(

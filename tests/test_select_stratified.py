@@ -27,7 +27,7 @@ def test_budgets_are_the_published_ones(sizes, k, budgets):
     assert budgets_by_hand(sizes, k) == budgets
 
 
-sizes_and_k = st.lists(st.integers(0, 30), min_size=1, max_size=12).flatmap(
+sizes_and_k = st.lists(st.integers(0, 30), min_size=1, max_size=40).flatmap(
     lambda sizes: st.tuples(st.just(sizes), st.integers(0, sum(sizes)))
 )
 
@@ -126,7 +126,15 @@ def test_a_cut_off_needs_aum():
         stratified(data_for(stratified)["scores"], k=3, seed=0, cut_off=0.1)
 
 
-@pytest.mark.parametrize("strata", [0, -1])
+def test_any_number_of_strata_costs_no_more_than_the_samples_fill():
+    scores = np.random.default_rng(0).random(300)
+    ids = stratified(scores, k=70, seed=0, strata=10**7)  # one sample in each
+    assert len(ids) == 70
+    for strata in (10**9, 2**53):
+        np.testing.assert_array_equal(stratified(scores, k=70, seed=0, strata=strata), ids)
+
+
+@pytest.mark.parametrize("strata", [0, -1, 2**53 + 1])
 def test_no_strata_are_refused(strata):
     with pytest.raises(InputError, match="strata"):
         stratified(**data_for(stratified), k=3, seed=0, strata=strata)

@@ -1,7 +1,7 @@
 """The one convention: a parameter annotated as an array is data, every other one is a knob.
 
-What a score or selector reads, its command-line flags, its row in the table of methods and its page
-all follow from its signature and its docstring.
+What a score or selector reads and accepts, its command-line flags, its row in the table of methods
+and its page all follow from its signature and its docstring.
 """
 
 import re
@@ -42,8 +42,8 @@ def inputs(fn: Callable[..., Any]) -> dict[str, bool]:
     return {
         name: type(None) not in get_args(parameter.annotation)
         and parameter.default is Parameter.empty
-        for name, parameter in _signature(fn).parameters.items()
-        if _is_array(parameter.annotation)
+        for name, parameter in resolved(fn).parameters.items()
+        if is_array(parameter.annotation)
     }
 
 
@@ -56,8 +56,8 @@ def knobs(fn: Callable[..., Any]) -> dict[str, Parameter]:
     """
     settings = {
         name: parameter
-        for name, parameter in _signature(fn).parameters.items()
-        if not _is_array(parameter.annotation) and name not in RESERVED
+        for name, parameter in resolved(fn).parameters.items()
+        if not is_array(parameter.annotation) and name not in RESERVED
     }
     for name, knob in settings.items():
         if knob.default is Parameter.empty:
@@ -76,7 +76,8 @@ def check_knobs(fn: Callable[..., Any], values: Mapping[str, Any]) -> dict[str, 
             raise InputError(
                 f"{name_of(fn)} has no knob {name!r}; it has {', '.join(known) or 'none'}"
             )
-    return {name: values.get(name, knob.default) for name, knob in known.items()}
+    chosen = {name: values.get(name, knob.default) for name, knob in known.items()}
+    return {n: v.item() if isinstance(v, np.generic) else v for n, v in chosen.items()}
 
 
 def keyword_only(fn: Callable[..., Any]) -> dict[str, Parameter]:
@@ -99,21 +100,8 @@ def name_of(fn: Callable[..., Any]) -> str:
     return str(getattr(named, "__name__", type(named).__name__))
 
 
-def check_choice(name: str, value: str, choices: Any) -> None:
-    """Refuse a value that is not one of a `Literal`.
-
-    >>> from typing import Literal
-    >>> check_choice("keep", "hrad", Literal["hard", "easy"])
-    Traceback (most recent call last):
-    dualprune.errors.InputError: keep must be 'hard' or 'easy', got 'hrad'
-    """
-    if value not in get_args(choices):
-        possible = " or ".join(map(repr, get_args(choices)))
-        raise InputError(f"{name} must be {possible}, got {value!r}")
-
-
-def _signature(fn: Callable[..., Any]) -> Signature:
-    """Resolve annotations that are strings, also those of names imported for a type checker."""
+def resolved(fn: Callable[..., Any]) -> Signature:
+    """Give a signature whose annotations are no strings, also where a name is only for checkers."""
     try:
         return signature(fn, eval_str=True)
     except NameError:
@@ -127,7 +115,8 @@ def _signature(fn: Callable[..., Any]) -> Signature:
         ) from error
 
 
-def _is_array(annotation: Any) -> bool:
+def is_array(annotation: Any) -> bool:
+    """Whether an annotation means an array, perhaps an optional one."""
     one = {kind for kind in get_args(annotation) if kind is not type(None)}
     if get_origin(annotation) is not np.ndarray and len(one) == 1:  # Array | None
         (annotation,) = one

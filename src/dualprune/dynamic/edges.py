@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from dualprune.arguments import LARGEST, as_array
 from dualprune.errors import InputError
 from dualprune.signatures import Array
 
@@ -18,7 +19,7 @@ def as_batch(ids: ArrayLike, losses: ArrayLike, samples: int) -> tuple[Array, Ar
     >>> as_batch([2, 0], [0.5, 1.0], samples=3)
     (array([2, 0]), array([0.5, 1. ]))
     """
-    where, values = _array("ids", ids, "iu"), _array("losses", losses, "fiu")
+    where, values = as_array("ids", ids, "iu"), as_array("losses", losses)
     if where.ndim != 1 or values.shape != where.shape:
         raise InputError(
             f"ids have shape {where.shape}, losses {values.shape}; each id needs its own loss, "
@@ -26,26 +27,16 @@ def as_batch(ids: ArrayLike, losses: ArrayLike, samples: int) -> tuple[Array, Ar
         )
     _check_ids(where, samples)
     where, values = where.astype(np.int64), values.astype(np.float64)
-    missing = ~np.isfinite(values)
+    missing = ~(np.abs(values) <= LARGEST)
     if missing.any():
         warnings.warn(
-            f"{missing.sum()} losses are not finite, the first is that of id {where[missing][0]}; "
-            "the earlier losses of these samples are discarded, so that they are trained on",
+            f"{missing.sum()} losses are not finite or beyond {LARGEST:g}, the first is that of id "
+            f"{where[missing][0]}; the earlier losses of these samples are discarded, so that they "
+            "are trained on",
             RuntimeWarning,
             stacklevel=3,
         )
     return where, np.where(missing, np.nan, values)
-
-
-def _array(name: str, values: ArrayLike, kinds: str) -> Array:
-    try:
-        array: Array = np.asarray(values)
-    except (RuntimeError, TypeError, ValueError) as error:  # a tensor with a gradient, on a GPU
-        raise InputError(f"{name} must be an array of numbers on the host: {error}") from error
-    if array.size and array.dtype.kind not in kinds:
-        wanted = "integers, the positions of the samples" if name == "ids" else "real numbers"
-        raise InputError(f"{name} must be {wanted}; got {array.dtype}")
-    return array
 
 
 def _check_ids(ids: Array, samples: int) -> None:
@@ -64,9 +55,9 @@ def _check_ids(ids: Array, samples: int) -> None:
 
 
 def check_samples(samples: int) -> None:
-    """Refuse an empty dataset."""
-    if samples < 1:
-        raise InputError(f"there must be at least 1 sample, got {samples}")
+    """Refuse an empty dataset, and one that no machine can hold."""
+    if not 1 <= samples <= 2**40:
+        raise InputError(f"there must be from 1 to 2**40 samples, got {samples}")
 
 
 def check_epoch(epoch: int) -> None:
@@ -96,4 +87,6 @@ def read_state(state: Mapping[str, Any], now: Mapping[str, Array]) -> dict[str, 
             f"the state holds {shapes}, this needs {expected}; restore what state() gave for the "
             "same method and the same number of samples"
         )
-    return {name: np.array(state[name], array.dtype) for name, array in now.items()}
+    kinds = {name: "iu" if array.dtype.kind == "i" else "iuf" for name, array in now.items()}
+    arrays = {name: as_array(name, state[name], kinds[name]) for name in now}
+    return {name: arrays[name].astype(array.dtype) for name, array in now.items()}

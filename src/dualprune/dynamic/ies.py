@@ -15,6 +15,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import ArrayLike
 
+from dualprune.arguments import checked
 from dualprune.dynamic.edges import as_batch, check_epoch, check_samples, read_state
 from dualprune.dynamic.plan import Plan
 from dualprune.errors import InputError
@@ -63,6 +64,7 @@ class IES:
     Yuan et al., 2025. Instance-dependent Early Stopping. arXiv:2502.07547
     """
 
+    @checked
     def __init__(self, samples: int, *, threshold: float = 1e-3) -> None:
         check_samples(samples)
         if not threshold > 0:
@@ -72,6 +74,7 @@ class IES:
         self._changes = np.full((3, samples), np.nan)
         self._seen = np.zeros(samples, np.int64)
 
+    @checked
     def plan(self, epoch: int) -> Plan:
         """Give the samples to train on and those only to evaluate, from the losses so far."""
         check_epoch(epoch)

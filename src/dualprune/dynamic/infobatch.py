@@ -22,11 +22,12 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from dualprune.arguments import check_seed, checked
 from dualprune.dynamic.edges import as_batch, check_epoch, check_samples, exact, read_state
-from dualprune.dynamic.plan import NOTHING, Plan, check_seed, uniforms
+from dualprune.dynamic.plan import NOTHING, Plan, uniforms
 from dualprune.errors import InputError
 from dualprune.select.keys import smallest
-from dualprune.signatures import Array, check_choice
+from dualprune.signatures import Array
 
 Form = Literal["unbiased", "published"]
 
@@ -80,6 +81,7 @@ class InfoBatch:
     arXiv:2303.04947
     """
 
+    @checked
     def __init__(
         self,
         samples: int,
@@ -92,7 +94,6 @@ class InfoBatch:
     ) -> None:
         check_samples(samples)
         check_seed(seed)
-        check_choice("form", form, Form)
         if epochs < 1:
             raise InputError(f"epochs must be at least 1, got {epochs}")
         if not 0 <= prune <= _MOST:
@@ -103,6 +104,7 @@ class InfoBatch:
         self._last = int(exact(until) * epochs)  # epoch with skipped samples
         self._losses = np.full(samples, np.nan)
 
+    @checked
     def plan(self, epoch: int) -> Plan:
         """Give the samples to train on in this epoch, counted from 1, from the losses before it."""
         check_epoch(epoch)

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dualprune.errors import InputError
 from dualprune.select.keys import uniform
 from dualprune.signatures import Array
 
@@ -35,9 +34,3 @@ def uniforms(seed: int, epoch: int, samples: int) -> Array:
     """
     words = np.random.SeedSequence(seed, spawn_key=(epoch,)).generate_state(1, np.uint64)
     return uniform(int(words[0]), 0, samples)
-
-
-def check_seed(seed: int) -> None:
-    """Refuse a seed that is not an unsigned integer of 64 bits."""
-    if not 0 <= seed < 2**64:
-        raise InputError(f"seed must be from 0 to 2**64 - 1, got {seed}")

@@ -18,11 +18,12 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from dualprune.arguments import check_seed, checked
 from dualprune.dynamic.edges import check_epoch, check_samples, read_state
-from dualprune.dynamic.plan import NOTHING, Plan, check_seed, uniforms
+from dualprune.dynamic.plan import NOTHING, Plan, uniforms
 from dualprune.select.budget import budget
 from dualprune.select.keys import smallest
-from dualprune.signatures import Array, check_choice
+from dualprune.signatures import Array
 
 Through = Literal["draws", "permutations"]
 
@@ -64,13 +65,14 @@ class RandomEveryEpoch:
     arXiv:2305.18424
     """
 
+    @checked
     def __init__(self, samples: int, *, keep: float, seed: int, through: Through = "draws") -> None:
         check_samples(samples)
         check_seed(seed)
-        check_choice("through", through, Through)
         self._samples, self._seed, self._through = samples, seed, through
         self._k = budget(samples, keep=repr(float(keep)))
 
+    @checked
     def plan(self, epoch: int) -> Plan:
         """Give the samples to train on in this epoch, counted from 1."""
         check_epoch(epoch)

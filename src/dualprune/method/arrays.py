@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from dualprune.arguments import as_array
 from dualprune.errors import InputError, MissingError
 from dualprune.run import Run
 from dualprune.run.derived import DERIVED
@@ -189,6 +190,7 @@ def _checked(fn: Function, block: Mapping[str, Array], knobs: Mapping[str, Any])
     scores = _apply(fn, block, knobs)
     if fn in SCORES.values():
         return scores
+    scores = as_array(f"the scores of {name_of(fn)}", scores)
     samples = next(iter(block.values())).shape[1]
     if np.shape(scores) != (samples,):
         raise InputError(

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from dualprune.arguments import check_seed
 from dualprune.coreset import Card, Coreset, digest
 from dualprune.coreset.card import made_with
 from dualprune.errors import InputError
@@ -70,6 +71,7 @@ def choose(
 
 def choose_from(arrays: Arrays, method: Method, *, k: int, seed: int) -> Coreset:
     """Choose `k` samples; every array that goes in is over the same epochs."""
+    seed = check_seed(seed)
     scores, confidences = _scores(arrays, method)
     scorer, notes = method.scorer, Notes()
     data = _data(arrays, method, scores)

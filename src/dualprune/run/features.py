@@ -11,6 +11,8 @@ from dualprune.files import read_table, reading, write_table
 from dualprune.run.part import bit_sum
 from dualprune.signatures import Array
 
+_LARGEST = 1e140  # squares of any number of these, and of their differences, can be summed
+
 
 def write_features(folder: Path, features: Array) -> str:
     """Write float32 features of shape (samples, width), one row per id; gives the file's hash."""
@@ -34,21 +36,22 @@ def read_features(path: Path, sha: str | None, samples: int) -> Array:
 
 
 def check_features(features: Array) -> None:
-    """Refuse features that are not one row of finite numbers per sample.
+    """Refuse features that are not one row of finite numbers per sample, or too large to square.
 
     >>> check_features(np.array([[0.5], [np.nan]]))
     Traceback (most recent call last):
-    dualprune.errors.InputError: the features of 1 of 2 samples are not finite, ...
+    dualprune.errors.InputError: the features of 1 of 2 samples are not finite or beyond 1e+140, ...
     """
     if np.ndim(features) != 2 or 0 in np.shape(features):
         raise InputError(f"features must have shape (samples, width), got {np.shape(features)}")
-    with np.errstate(invalid="ignore", over="ignore"):
-        wrong = np.flatnonzero(~np.isfinite(features.sum(axis=1, dtype=np.float64)))
-    if len(wrong):
-        raise InputError(
-            f"the features of {len(wrong)} of {len(features)} samples are not finite, first of "
-            f"sample {wrong[0]}; record them again or leave these samples out"
-        )
+    if float(features.min()) >= -_LARGEST and float(features.max()) <= _LARGEST:
+        return
+    wrong = np.flatnonzero(~(np.abs(features.astype(np.float64)) <= _LARGEST).all(axis=1))
+    raise InputError(
+        f"the features of {len(wrong)} of {len(features)} samples are not finite or beyond "
+        f"{_LARGEST:g}, first of sample {wrong[0]}; record them again, scale all of them, or "
+        "leave these samples out"
+    )
 
 
 def old_features(root: Path) -> dict[int, Path]:

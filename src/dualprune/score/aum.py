@@ -10,12 +10,14 @@ from typing import Literal
 
 import numpy as np
 
+from dualprune.arguments import checked
 from dualprune.score.observed import mean_observed
-from dualprune.signatures import Array, check_choice
+from dualprune.signatures import Array
 
 Keep = Literal["hard", "easy"]
 
 
+@checked
 def aum(margin: Array, *, keep: Keep = "hard") -> Array:
     """Keep the samples with the lowest margins between the label's logit and the best other logit.
 
@@ -47,11 +49,11 @@ def aum(margin: Array, *, keep: Keep = "hard") -> Array:
     Pleiss et al., 2020. Identifying Mislabeled Data using the Area Under the Margin Ranking.
     arXiv:2001.10528
     """
-    check_choice("keep", keep, Keep)
     area = mean_observed(margin)
     return area if keep == "easy" else np.negative(area)
 
 
+@checked
 def aum_prob(prob_margin: Array, *, keep: Keep = "hard") -> Array:
     """Keep the samples with the lowest margins of probabilities, the variant of CCS and D2.
 

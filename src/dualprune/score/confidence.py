@@ -3,10 +3,12 @@ r"""Confidence: the mean probability of the label.
 .. math:: s_i = \operatorname{mean}_t \; p_{it y_i}
 """
 
+from dualprune.arguments import checked
 from dualprune.score.observed import check_probabilities, mean_observed
 from dualprune.signatures import Array
 
 
+@checked
 def confidence(target_prob: Array) -> Array:
     """Keep easy samples; with `variability` it is an axis of the map of the dataset.
 

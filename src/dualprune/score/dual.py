@@ -6,10 +6,12 @@ where :math:`\mu_{ik}` and :math:`\sigma_{ik}` are the mean and the sample stand
 (denominator J - 1) of the probability of the label over the window of J epochs that starts at k.
 """
 
+from dualprune.arguments import checked
 from dualprune.score.windows import mean_spread
 from dualprune.signatures import Array
 
 
+@checked
 def dual(target_prob: Array, *, window: int = 10) -> Array:
     """Keep samples that are hard and still uncertain.
 

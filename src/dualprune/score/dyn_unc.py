@@ -6,10 +6,13 @@ where :math:`\sigma_{ik}` is the sample standard deviation (denominator J - 1) o
 the label over the window of J epochs that starts at k.
 """
 
+from dualprune.arguments import checked
+from dualprune.score.observed import check_epochs
 from dualprune.score.windows import mean_spread
 from dualprune.signatures import Array
 
 
+@checked
 def dyn_unc(target_prob: Array, *, window: int = 10, skip_last: bool = False) -> Array:
     """Keep samples that stay uncertain.
 
@@ -42,5 +45,6 @@ def dyn_unc(target_prob: Array, *, window: int = 10, skip_last: bool = False) ->
     ----------
     He et al., 2024. Large-scale Dataset Pruning with Dynamic Uncertainty. arXiv:2306.05175
     """
+    check_epochs(target_prob)
     values = target_prob[:-1] if skip_last else target_prob
     return mean_spread(values, window, hard=False)

@@ -5,12 +5,14 @@ r"""EL2N: how far the prediction is from the label.
 
 from typing import Literal
 
+from dualprune.arguments import checked
 from dualprune.score.observed import last_observed, mean_observed
-from dualprune.signatures import Array, check_choice
+from dualprune.signatures import Array
 
 Over = Literal["last", "mean", "sum"]
 
 
+@checked
 def el2n(error_norm: Array, *, over: Over = "last") -> Array:
     """Keep the samples that are predicted worst.
 
@@ -42,7 +44,6 @@ def el2n(error_norm: Array, *, over: Over = "last") -> Array:
     ----------
     Paul et al., 2021. Deep Learning on a Data Diet. arXiv:2107.07075
     """
-    check_choice("over", over, Over)
     if over == "last":
         return last_observed(error_norm)
     mean = mean_observed(error_norm)

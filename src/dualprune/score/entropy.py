@@ -3,10 +3,12 @@ r"""Entropy: how uncertain the prediction is.
 .. math:: s_i = - \sum_c p_{ic} \ln p_{ic}
 """
 
+from dualprune.arguments import checked
 from dualprune.score.observed import last_observed
 from dualprune.signatures import Array
 
 
+@checked
 def entropy(entropy: Array) -> Array:
     """Keep the samples with the most uncertain prediction in the last of these epochs.
 

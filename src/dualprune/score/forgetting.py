@@ -9,12 +9,15 @@ from typing import Literal
 
 import numpy as np
 
+from dualprune.arguments import checked
+from dualprune.errors import InputError
 from dualprune.score.observed import check_epochs
-from dualprune.signatures import Array, check_choice
+from dualprune.signatures import Array
 
 NeverLearned = Literal["max", "zero"]
 
 
+@checked
 def forgetting(correct: Array, *, never_learned: NeverLearned = "max") -> Array:
     """Keep the samples that are forgotten most often.
 
@@ -50,15 +53,24 @@ def forgetting(correct: Array, *, never_learned: NeverLearned = "max") -> Array:
     Learning. arXiv:1812.05159
     """
     check_epochs(correct)
-    check_choice("never_learned", never_learned, NeverLearned)
     times: Array = np.zeros(correct.shape[1])
     learned = np.zeros(correct.shape[1])
     before = np.full(correct.shape[1], np.nan)
     for now in correct:
-        times += (before == 1) & (now == 0)
-        learned += now == 1
-        before = np.where(np.isnan(now), before, now)
+        right, wrong = now == 1, now == 0
+        times += (before == 1) & wrong
+        learned += right
+        before = np.where(right | wrong, now, before)
+        _check(now, right | wrong)
     if never_learned == "max":
         times[learned == 0] = len(correct)
     times[np.isnan(before)] = np.nan
     return times
+
+
+def _check(now: Array, known: Array) -> None:
+    if not known.all() and (strange := now[~known & ~np.isnan(now)]).size:
+        raise InputError(
+            f"correct is 1 for right, 0 for wrong and NaN for not seen; got {strange[0]:g}. For "
+            "margins use run['correct'] or margin > 0"
+        )

@@ -5,10 +5,12 @@ r"""GraNd: the norm of the gradient of the loss, here that of the last layer.
 where h are the features that the last layer reads; the 1 is for its bias.
 """
 
+from dualprune.arguments import checked
 from dualprune.score.el2n import Over, el2n
 from dualprune.signatures import Array
 
 
+@checked
 def grand(grand_norm: Array, *, over: Over = "last") -> Array:
     """Keep the samples that would change the last layer most.
 

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from dualprune.arguments import LARGEST
 from dualprune.errors import InputError
 from dualprune.signatures import Array
 
@@ -12,8 +13,10 @@ _ROUNDING = 1e-6  # what single precision may add to a probability of 1
 
 def check_epochs(values: Array, window: int | None = None) -> None:
     """Refuse an array that is not (epochs, samples), or has fewer epochs than a window."""
-    if np.ndim(values) != 2:
-        raise InputError(f"a signal has shape (epochs, samples), got {np.shape(values)}")
+    if values.ndim != 2 or not len(values):
+        raise InputError(
+            f"a signal has shape (epochs, samples), at least one epoch; got {values.shape}"
+        )
     if window is None:
         return
     if window < 2:
@@ -51,6 +54,20 @@ def check_probabilities(values: Array) -> None:
             )
 
 
+def check_sums(sums: Array) -> None:
+    """Refuse sums of values that are infinite or too large to be added; NaN is missing.
+
+    >>> check_sums(np.array([0.5, np.inf, np.nan]))
+    Traceback (most recent call last):
+    dualprune.errors.InputError: 1 samples have values that are infinite or beyond 1e+300; ...
+    """
+    if wrong := np.count_nonzero(np.abs(sums) > LARGEST):
+        raise InputError(
+            f"{wrong} samples have values that are infinite or beyond {LARGEST:g}; correct them, "
+            "or make them NaN if unknown"
+        )
+
+
 def mean_observed(values: Array) -> Array:
     """Mean over the epochs that observed the sample, NaN if none did.
 
@@ -70,10 +87,12 @@ def mean_of_rows(rows: Iterable[Array], samples: int) -> Array:
     [2.0, nan]
     """
     total, count = np.zeros((2, samples))
-    for row in rows:
-        observed = ~np.isnan(row)
-        np.add(total, row, out=total, where=observed)
-        count += observed
+    with np.errstate(over="ignore", invalid="ignore"):
+        for row in rows:
+            observed = ~np.isnan(row)
+            np.add(total, row, out=total, where=observed)
+            count += observed
+    check_sums(np.nan_to_num(total, nan=np.inf))  # NaN is the sum of infinities
     return np.divide(total, count, out=np.full_like(total, np.nan), where=count > 0)
 
 
@@ -89,4 +108,5 @@ def last_observed(values: Array) -> Array:
         latest = np.where(np.isnan(latest), row, latest)
         if not np.isnan(latest).any():
             break
+    check_sums(latest)
     return latest

@@ -12,9 +12,10 @@ from typing import Literal
 
 import numpy as np
 
+from dualprune.arguments import checked
 from dualprune.errors import InputError
 from dualprune.run.features import check_features
-from dualprune.signatures import Array, check_choice
+from dualprune.signatures import Array
 
 Prototypes = Literal["kmeans", "class"]
 
@@ -24,6 +25,7 @@ _SETTLED = 1000  # k-means ends when less than one sample in so many changes its
 _CANDIDATES = 50  # per cluster: enough to start from, and few for many clusters
 
 
+@checked
 def ssp(
     features: Array,
     labels: Array | None = None,
@@ -74,7 +76,6 @@ def ssp(
     Sorscher et al., 2022. Beyond neural scaling laws: beating power law scaling via data pruning.
     arXiv:2206.14486
     """
-    check_choice("prototypes", prototypes, Prototypes)
     _check(features, labels)
     if prototypes == "class":
         if clusters is not None:
@@ -105,9 +106,8 @@ def _given(labels: Array | None) -> Array:
 
 def _from_class_means(features: Array, labels: Array) -> Array:
     distances = np.empty(len(features))
-    classes, groups = np.unique(labels, return_inverse=True)
-    for group in range(len(classes)):
-        members = np.flatnonzero(groups == group)
+    ends = np.cumsum(np.unique(labels, return_counts=True)[1])
+    for members in np.split(np.argsort(labels, kind="stable"), ends)[:-1]:
         own = features[members].astype(np.float64)
         distances[members] = np.linalg.norm(own - own.mean(0), axis=1)
     return distances

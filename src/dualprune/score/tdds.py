@@ -11,12 +11,14 @@ where :math:`\Delta_{it} = \sum_c |p_{i,t+1,c} (\ln p_{i,t+1,c} - \ln p_{itc})|`
 
 import numpy as np
 
+from dualprune.arguments import checked
 from dualprune.errors import InputError
 from dualprune.score.observed import check_epochs
 from dualprune.score.windows import weighted_spread
 from dualprune.signatures import Array
 
 
+@checked
 def tdds(kl_step: Array, *, window: int = 10, decay: float = 0.9) -> Array:
     """Keep the samples whose prediction still changes unevenly in the last windows.
 
@@ -55,6 +57,8 @@ def tdds(kl_step: Array, *, window: int = 10, decay: float = 0.9) -> Array:
     """
     if window < 3:
         raise InputError(f"TDDS needs windows of at least 3 epochs, got {window}")
+    if not 0 < decay <= 1:
+        raise InputError(f"decay must be above 0 and at most 1, got {decay}")
     check_epochs(kl_step, window)
     return weighted_spread(
         kl_step,

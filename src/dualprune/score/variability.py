@@ -5,10 +5,12 @@ r"""Variability: the spread of the probability of the label over all epochs.
 
 import numpy as np
 
+from dualprune.arguments import checked
 from dualprune.score.observed import check_probabilities, mean_observed, mean_of_rows
 from dualprune.signatures import Array
 
 
+@checked
 def variability(target_prob: Array) -> Array:
     """Keep the samples whose probability varies most; denominator T, as in Dataset Cartography.
 

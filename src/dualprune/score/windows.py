@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
-from dualprune.score.observed import check_epochs, check_probabilities
+from dualprune.score.observed import check_epochs, check_probabilities, check_sums
 from dualprune.signatures import Array
 
 JIT_FROM = 2**20
@@ -66,14 +66,15 @@ def weighted_spread(
     largest
         A bound on the values; if it is 1 they are checked to be probabilities.
     """
-    values = np.asarray(values)
     check_epochs(values, window)
     kernel = _kernel(values.size)
     total: Array = np.empty(values.shape[1])
     doubtful = np.zeros(values.shape[1], bool)
 
     def roll(values: Array, ids: slice) -> tuple[Array, Array]:
-        sums, step = kernel(*_ready(values, ids), window, weights(len(values) - window + 1), hard)
+        shares = weights(len(values) - window + 1)
+        with np.errstate(over="ignore", invalid="ignore"):
+            sums, step = kernel(*_ready(values, ids), window, shares, hard)
         return sums, step < _STILL * largest
 
     def first(start: int) -> None:
@@ -81,18 +82,20 @@ def weighted_spread(
         if largest == 1:
             check_probabilities(values[:, ids])
         sums, still = roll(values, ids)
-        total[ids], doubtful[ids] = sums, still | np.isnan(sums)  # NaN if any value is missing
+        total[ids], doubtful[ids] = sums, still | ~np.isfinite(sums)  # NaN if a value is missing
 
     def again(ids: Array) -> None:
         for group, observed in _observed(values, ids, window):
             sums, still = roll(observed, slice(0, len(group)))
             shares = weights(len(observed) - window + 1)
-            sums[still] = _one_by_one(observed[:, still], window, shares, hard=hard)
-            total[group] = sums
+            with np.errstate(over="ignore", invalid="ignore"):
+                sums[still] = _one_by_one(observed[:, still], window, shares, hard=hard)
+            total[group] = np.nan_to_num(sums, nan=np.inf)  # what was observed has a sum
 
     _in_threads(first, range(0, len(total), _WIDTH))
     rest = np.flatnonzero(doubtful)
     _in_threads(again, [rest[start : start + _FEW] for start in range(0, len(rest), _FEW)])
+    check_sums(total)
     return total
 
 

@@ -15,12 +15,14 @@ higher share pruned.
 
 import numpy as np
 
+from dualprune.arguments import checked
 from dualprune.errors import InputError
 from dualprune.select.candidates import Balance, Notes, Unscored, check_budget, choose
 from dualprune.select.keys import BETA, smallest, ties, uniform
 from dualprune.signatures import Array
 
 
+@checked
 def beta(
     scores: Array | None,
     confidence: Array,

@@ -15,15 +15,17 @@ from heapq import heappop, heappush
 
 import numpy as np
 
+from dualprune.arguments import checked
 from dualprune.errors import InputError
 from dualprune.select.candidates import Notes, Unscored, check_budget, hardest, remaining, scored
-from dualprune.select.d2 import check_graph
+from dualprune.select.d2 import check_neighbours
 from dualprune.select.keys import ties
 from dualprune.select.neighbours import graph
 from dualprune.select.quotas import chosen_of_each, classes, proportional
 from dualprune.signatures import Array
 
 
+@checked
 def boss(
     scores: Array,
     features: Array,
@@ -94,7 +96,7 @@ def boss(
     One-shot Subset Selection. ICML
     """
     check_budget(k, scores, labels, aum, features=features)
-    check_graph(scores, neighbours)
+    check_neighbours(neighbours)
     if not (alpha >= 1 and beta >= 1):
         raise InputError(f"alpha and beta must be at least 1, got {alpha} and {beta}")
     notes, tie_keys = notes or Notes(), ties(seed, len(scores))
@@ -112,7 +114,7 @@ def boss(
 
 
 def _importance(scores: Array, alpha: float, beta: float) -> Array:
-    above = scores.astype(np.float64) - scores.min()
+    above = scores - scores.min()
     scaled = above / above.max() if above.any() else np.full(len(above), 0.5)
     return scaled ** (alpha - 1) * (1 - scaled) ** (beta - 1)
 

@@ -2,6 +2,7 @@
 
 from decimal import ROUND_HALF_UP, Decimal, InvalidOperation, localcontext
 
+from dualprune.arguments import whole
 from dualprune.errors import InputError
 
 
@@ -17,7 +18,8 @@ def budget(samples: int, *, keep: str | None = None, prune: str | None = None) -
     """
     if (keep is None) == (prune is None):
         raise InputError("say how much: either keep or prune, such as --keep 0.3 or --prune 0.7")
-    name, text = ("keep", str(keep)) if prune is None else ("prune", prune)
+    samples = whole("samples", samples)
+    name, text = ("keep", str(keep)) if prune is None else ("prune", str(prune))
     with localcontext(prec=len(text) + 30):  # exact, however many digits were written
         amount = _amount(name, text, samples)
         k = amount if prune is None else samples - amount

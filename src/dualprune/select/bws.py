@@ -17,6 +17,7 @@ from math import ceil
 
 import numpy as np
 
+from dualprune.arguments import checked
 from dualprune.errors import InputError
 from dualprune.select.candidates import Notes, Unscored, check_budget, scored
 from dualprune.select.keys import ties
@@ -26,6 +27,7 @@ from dualprune.signatures import Array
 _BLOCK = 4096  # samples at a time
 
 
+@checked
 def bws(
     scores: Array,
     features: Array,
@@ -55,7 +57,7 @@ def bws(
     labels
         Shape (samples,), of any kind; each class keeps its share of the budget.
     step
-        From one window to the next, as a share of the class.
+        From one window to the next, as a share of the class, at least 1e-4.
     ridge
         Weight of the penalty on the squared weights, that of the constant too.
     judged
@@ -98,7 +100,7 @@ def bws(
     if len(have) < len(scores):
         features = features[have]
     _, groups, sizes = np.unique(labels[have], return_inverse=True, return_counts=True)
-    ranks = _ranks(-scores[have].astype(np.float64), groups, sizes, tie_keys[have])
+    ranks = _ranks(-scores[have], groups, sizes, tie_keys[have])
     easiest = np.array([ceil(Fraction(str(judged)) * int(size)) for size in sizes])
     counted = np.flatnonzero(ranks >= (sizes - easiest)[groups])
     windows = _windows(ranks, groups, sizes, proportional(sizes, rest), step)
@@ -107,9 +109,11 @@ def bws(
 
 
 def _check(step: float, ridge: float, judged: float) -> None:
-    if not (0 < step <= 1 and 0 < judged <= 1):
-        raise InputError(f"step and judged are shares, above 0 to 1; got {step} and {judged}")
-    if not 0 < ridge < float("inf"):
+    if not (1e-4 <= step <= 1 and 0 < judged <= 1):
+        raise InputError(
+            f"step and judged are shares up to 1, step from 1e-4; got {step} and {judged}"
+        )
+    if not ridge > 0:
         raise InputError(f"ridge must be positive, got {ridge}")
 
 

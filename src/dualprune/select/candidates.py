@@ -10,7 +10,7 @@ from dualprune.errors import InputError
 from dualprune.run.features import check_features
 from dualprune.select.keys import smallest, smallest_of_each
 from dualprune.select.quotas import even, numbered, proportional
-from dualprune.signatures import Array, check_choice
+from dualprune.signatures import Array
 
 Balance = Literal["none", "proportional", "uniform"]
 Unscored = Literal["error", "keep", "drop"]
@@ -45,6 +45,8 @@ def check_budget(k: int, *columns: Array | None, features: Array | None = None) 
     Traceback (most recent call last):
     dualprune.errors.InputError: scores, labels and the like have shape (samples,), ...
     """
+    if features is not None:
+        check_features(features)
     present = [column for column in columns if column is not None]
     for shape in map(np.shape, present):
         if len(shape) != 1:
@@ -60,8 +62,6 @@ def check_budget(k: int, *columns: Array | None, features: Array | None = None) 
             f"k must be from 1 to {lengths[0]}, the number of samples; got {k}"
             + "; are signals (epochs, samples)?" * (k > lengths[0])
         )
-    if features is not None:
-        check_features(features)
 
 
 def scored(missing: Array, k: int, unscored: Unscored, notes: Notes) -> tuple[Array, Array, int]:
@@ -70,7 +70,6 @@ def scored(missing: Array, k: int, unscored: Unscored, notes: Notes) -> tuple[Ar
     >>> scored(np.array([False, True, False]), 2, "keep", Notes())
     (array([1]), array([0, 2]), 1)
     """
-    check_choice("unscored", unscored, Unscored)
     without, have = np.flatnonzero(missing), np.flatnonzero(~missing)
     if len(without):
         notes.reasons["unscored"] = without
@@ -142,9 +141,6 @@ def choose(
     >>> choose(keys, 2, keys, labels=labels, floor=1).tolist()
     [0, 3]
     """
-    check_budget(k, keys, labels)
-    check_choice("balance", balance, Balance)
-    check_choice("unscored", unscored, Unscored)
     missing = np.isnan(keys)
     if not missing.any():
         return _balanced(keys, k, ties, labels, balance, floor)
@@ -169,7 +165,7 @@ def _balanced(
     if balance != "none":
         quotas = proportional(sizes, k) if balance == "proportional" else even(sizes, k)
         return smallest_of_each(keys, groups, quotas, ties)
-    return _with_floor(keys, k, ties, groups, np.minimum(sizes, floor))
+    return _with_floor(keys, k, ties, groups, np.minimum(sizes, min(floor, len(keys))))
 
 
 def _with_floor(keys: Array, k: int, ties: Array, groups: Array, quotas: Array) -> Array:

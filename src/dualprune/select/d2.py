@@ -15,17 +15,19 @@ from typing import Literal
 
 import numpy as np
 
+from dualprune.arguments import checked
 from dualprune.errors import InputError
 from dualprune.select.candidates import Notes, Unscored, check_budget, hardest, remaining, scored
 from dualprune.select.keys import ties
 from dualprune.select.neighbours import graph
 from dualprune.select.quotas import chosen_of_each, classes, even
-from dualprune.signatures import Array, check_choice
+from dualprune.signatures import Array
 
 Scope = Literal["class", "global"]
 Graph = tuple[Array, Array, Array]
 
 
+@checked
 def d2(
     scores: Array,
     features: Array,
@@ -93,7 +95,7 @@ def d2(
     Data Pruning. arXiv:2310.07931
     """
     check_budget(k, scores, labels, aum, features=features)
-    check_graph(scores, neighbours)
+    check_neighbours(neighbours)
     _check(labels, gamma, scope)
     notes, tie_keys = notes or Notes(), ties(seed, len(scores))
     kept, have, rest = scored(np.isnan(scores), k, unscored, notes)
@@ -101,7 +103,7 @@ def d2(
 
     def choose(group: Array, quota: int) -> list[int]:
         edges = graph(features[group], neighbours)
-        values = forward(np.asarray(scores, np.float64)[group], edges)
+        values = forward(scores[group], edges)
         return greedy(values, edges, tie_keys[group], quota, gamma=gamma)
 
     groups = classes(labels if scope == "class" else None, left)
@@ -109,22 +111,16 @@ def d2(
 
 
 def _check(labels: Array | None, gamma: float, scope: str) -> None:
-    check_choice("scope", scope, Scope)
     if scope == "class" and labels is None:
         raise InputError("d2 by class needs the labels; give them or choose scope='global'")
     if not gamma >= 0:
         raise InputError(f"gamma must not be negative, got {gamma}")
 
 
-def check_graph(scores: Array, neighbours: int) -> None:
-    """Refuse scores and neighbours that no graph can be made from."""
+def check_neighbours(neighbours: int) -> None:
+    """Refuse a graph without edges."""
     if neighbours < 1:
         raise InputError(f"neighbours must be at least 1, got {neighbours}")
-    if np.isinf(scores).any():
-        raise InputError(
-            f"the score of sample {np.isinf(scores).argmax()} is infinite; choose another score, "
-            "or make it NaN and choose what to do with samples without a score"
-        )
 
 
 def forward(scores: Array, edges: Graph) -> Array:

@@ -11,13 +11,15 @@ from heapq import heapify, heappop, heappush
 
 import numpy as np
 
+from dualprune.arguments import checked
 from dualprune.errors import InputError
 from dualprune.select.candidates import Balance, Notes, check_budget
 from dualprune.select.keys import ties
 from dualprune.select.quotas import chosen_of_each, classes, even, proportional
-from dualprune.signatures import Array, check_choice
+from dualprune.signatures import Array
 
 
+@checked
 def k_center(
     features: Array,
     labels: Array | None = None,
@@ -60,7 +62,6 @@ def k_center(
     Approach. arXiv:1708.00489
     """
     check_budget(k, labels, features=features)
-    check_choice("balance", balance, Balance)
     if balance != "none" and labels is None:
         raise InputError("balancing classes needs the labels")
     (notes or Notes()).kept = "chosen"

@@ -6,7 +6,7 @@ samples are visited, on how they are divided into blocks, or on any global gener
 
 import numpy as np
 
-from dualprune.errors import InputError
+from dualprune.arguments import check_seed
 from dualprune.signatures import Array
 
 BETA, RANDOM, STRATA, TIES = range(4)
@@ -20,10 +20,8 @@ def uniform(seed: int, start: int, stop: int, *, stream: int = 0) -> Array:
     >>> bool((uniform(7, 513, 600) == whole[513:600]).all())
     True
     """
-    if not 0 <= seed < 2**64:
-        raise InputError(f"seed must be from 0 to 2**64 - 1, got {seed}")
     first = start // 4  # Philox makes four numbers at a time
-    generator = np.random.Philox(key=seed | stream << 64).advance(first)
+    generator = np.random.Philox(key=check_seed(seed) | stream << 64).advance(first)
     bits = generator.random_raw(stop - 4 * first)[start - 4 * first :]
     bits >>= np.uint64(12)
     bits |= np.uint64(1023 << 52)  # as the fraction of a float between 1 and 2

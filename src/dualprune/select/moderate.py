@@ -11,14 +11,16 @@ from typing import Literal
 
 import numpy as np
 
+from dualprune.arguments import checked
 from dualprune.select.candidates import Notes, check_budget
 from dualprune.select.keys import ties
 from dualprune.select.quotas import classes
-from dualprune.signatures import Array, check_choice
+from dualprune.signatures import Array
 
 Centre = Literal["median", "mean"]
 
 
+@checked
 def moderate(
     features: Array,
     labels: Array,
@@ -67,7 +69,6 @@ def moderate(
     Data-efficient Deep Learning. ICLR.
     """
     check_budget(k, labels, features=features)
-    check_choice("centre", centre, Centre)
     (notes or Notes()).kept = "chosen"
     order = np.lexsort((ties(seed, len(features)), _distances(features, labels, centre)))
     nearer = (len(features) - k + 1) // 2

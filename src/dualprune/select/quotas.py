@@ -18,9 +18,16 @@ def even(sizes: Array, k: int) -> Array:
     >>> even(np.array([3, 3, 3]), 7).tolist()
     [2, 2, 3]
     """
-    quotas = np.zeros(len(sizes), np.int64)
-    for visited, group in enumerate(np.argsort(sizes, kind="stable")):
-        quotas[group] = min(sizes[group], (k - quotas.sum()) // (len(sizes) - visited))
+    order = np.argsort(sizes, kind="stable")
+    quotas = sizes[order].astype(np.int64)
+    left = k - (np.cumsum(quotas) - quotas)  # for this group and larger ones, if smaller give all
+    waiting = np.arange(len(sizes), 0, -1)
+    if len(large := np.flatnonzero(quotas > left // waiting)):
+        first = large[0]
+        share, more = divmod(left[first], waiting[first])
+        quotas[first:] = share
+        quotas[len(quotas) - more :] += 1
+    quotas[order] = quotas.copy()
     return quotas
 
 

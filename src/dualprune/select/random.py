@@ -5,11 +5,13 @@ r"""Random: every subset is equally likely; the baseline.
 for every set S of k samples out of N.
 """
 
-from dualprune.select.candidates import Balance, Notes, choose
+from dualprune.arguments import checked
+from dualprune.select.candidates import Balance, Notes, check_budget, choose
 from dualprune.select.keys import RANDOM, uniform
 from dualprune.signatures import Array
 
 
+@checked
 def random(
     labels: Array,
     *,
@@ -48,6 +50,7 @@ def random(
     be reproduced. CCS takes the head of a permutation, which is the same law. D2 can draw the same
     number of each class: `balance="uniform"`.
     """
+    check_budget(k, labels)
     notes = notes or Notes()
     notes.kept = "sampled"
     draws = uniform(seed, 0, len(labels), stream=RANDOM)

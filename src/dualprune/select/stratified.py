@@ -8,13 +8,15 @@
 
 import numpy as np
 
+from dualprune.arguments import checked
 from dualprune.errors import InputError
 from dualprune.select.candidates import Notes, Unscored, check_budget, hardest, remaining, scored
 from dualprune.select.keys import STRATA, smallest_of_each, ties, uniform
-from dualprune.select.quotas import even
+from dualprune.select.quotas import even, numbered
 from dualprune.signatures import Array
 
 
+@checked
 def stratified(
     scores: Array,
     aum: Array | None = None,
@@ -71,17 +73,16 @@ def stratified(
     without, have, rest = scored(np.isnan(scores), k, unscored, notes)
     dropped = hardest(aum, cut_off, ties(seed, len(scores)))
     left = remaining(have, dropped, rest, cut_off, notes)
-    levels = _levels(scores[left], strata)
-    quotas = even(np.bincount(levels, minlength=strata), rest)
+    levels, sizes = numbered(_levels(scores[left], strata))
     draws = uniform(seed, 0, len(scores), stream=STRATA)[left]
-    chosen = left[smallest_of_each(draws, levels, quotas, draws)]
+    chosen = left[smallest_of_each(draws, levels, even(sizes, rest), draws)]
     return np.sort(np.concatenate([without, chosen]))
 
 
 def _levels(scores: Array, strata: int) -> Array:
     """Number the strata of equal width from 0; the highest score belongs to the last."""
-    if strata < 1:
-        raise InputError(f"strata must be at least 1, got {strata}")
+    if not 1 <= strata <= 2**53:
+        raise InputError(f"strata must be from 1 to 2**53, got {strata}")
     low, high = (scores.min(), scores.max()) if len(scores) else (0.0, 0.0)
     if low == high:
         return np.zeros(len(scores), np.int64)

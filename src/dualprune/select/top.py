@@ -6,13 +6,13 @@ where :math:`s_{(k)}` is the kth highest score; samples that have exactly that s
 random up to k.
 """
 
-import numpy as np
-
-from dualprune.select.candidates import Balance, Notes, Unscored, choose
+from dualprune.arguments import checked
+from dualprune.select.candidates import Balance, Notes, Unscored, check_budget, choose
 from dualprune.select.keys import ties
 from dualprune.signatures import Array
 
 
+@checked
 def top(
     scores: Array,
     labels: Array | None = None,
@@ -53,10 +53,11 @@ def top(
     k. DeepCore can keep the same share of each class: `balance="proportional"`. Scores whose low
     side is kept elsewhere are negated here, so high is always kept.
     """
+    check_budget(k, scores, labels)
     notes = notes or Notes()
     notes.kept = "top"
     return choose(
-        -np.asarray(scores, np.float64),
+        -scores,
         k,
         ties(seed, len(scores)),
         labels=labels,
