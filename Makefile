@@ -1,7 +1,7 @@
 PYTHON ?= python3.11
 
-# The only dependency without a hash in requirements.lock: which build of it a machine needs, with or
-# without libraries for GPUs, differs, and the CPU build that a machine may have on disk is not in the registry.
+# Not in requirements.lock, so without a hash: which build of torch a machine needs, and the libraries for GPUs that come
+# with it, differ between machines, and a CPU build that a machine has on disk may not be in the registry.
 TORCH = torch==2.13.0
 
 .PHONY: demo test check bench docs lock sbom clean
