@@ -1,24 +1,44 @@
 PYTHON ?= python3.11
 
-.PHONY: demo test check bench docs clean
+# Not in requirements.lock, so without a hash: which build of torch a machine needs, and the libraries for GPUs that come
+# with it, differ between machines, and a CPU build that a machine has on disk may not be in the registry.
+TORCH = torch==2.13.0
 
-demo: .venv
+.PHONY: demo test check bench docs lock sbom clean
+
+demo: .venv/installed
 	.venv/bin/dualprune demo
 
 test: check
 	.venv/bin/pytest -n 2 --dist worksteal
 
-check: .venv
+check: .venv/installed
 	.venv/bin/ruff format --check && .venv/bin/ruff check && .venv/bin/mypy && .venv/bin/lint-imports
 
-docs: .venv
+docs: .venv/installed
 	.venv/bin/python docs/pages.py && .venv/bin/python docs/results_page.py
 
-bench: .venv
+bench: .venv/installed
 	.venv/bin/python -m benchmarks
 
-clean:
-	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist
+lock: .tools/installed
+	.tools/bin/uv --config-file lock.toml pip compile -q -o requirements.lock pyproject.toml
 
-.venv: pyproject.toml constraints.txt
-	$(PYTHON) -m venv .venv && .venv/bin/pip install -q -c constraints.txt -e '.[dev]' && touch .venv
+sbom: .tools/installed
+	mkdir -p dist && { cat requirements.lock && echo $(TORCH); } | .tools/bin/cyclonedx-py requirements \
+		--pyproject pyproject.toml --output-reproducible --validate -o dist/sbom.cdx.json -
+
+clean:
+	rm -rf .venv .tools .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist
+
+.tools/installed: Makefile
+	$(PYTHON) -m venv .tools && .tools/bin/pip install -q uv==0.13.8 cyclonedx-bom==7.5.0 && touch .tools/installed
+
+# Hashes are checked at the first installation. The last one has no index to fall back on, so it fails,
+# rather than install unchecked, where requirements.lock lacks what pyproject.toml asks for: `make lock`.
+.venv/installed: pyproject.toml requirements.lock
+	$(PYTHON) -m venv .venv
+	.venv/bin/pip install -q --require-hashes --only-binary :all: -r requirements.lock
+	.venv/bin/pip install -q --only-binary :all: $(TORCH)
+	.venv/bin/pip install -q --no-index --no-build-isolation --check-build-dependencies -e '.[dev]'
+	touch .venv/installed

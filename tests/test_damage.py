@@ -27,6 +27,7 @@ from tests.recording import (
 )
 from tests.run_by_hand import start
 
+RUNS = Path(__file__).parent / "runs"
 UNSAFE_CALLS = {"eval", "exec", "torch.load"}
 NUMPY_LOAD = {"np.load", "numpy.load"}
 UNSAFE_MODULES = {"pickle", "cloudpickle", "dill", "joblib", "marshal", "shelve"}
@@ -195,6 +196,10 @@ def test_nothing_is_recorded_into_what_is_not_a_run(tmp_path, file):
     assert [path.name for path in tmp_path.iterdir()] == [file]
     with pytest.raises(InputError, match="not a run"):
         recorder(tmp_path / file)
+
+
+def test_opening_a_run_starts_no_program_asks_no_network_and_unpickles_nothing(tmp_path):
+    assert run_script("opening", RUNS / "digits", tmp_path).split() == []
 
 
 def test_the_source_cannot_run_what_it_reads():
