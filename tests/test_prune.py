@@ -97,6 +97,27 @@ def test_a_prune_that_was_killed_twice_ends_as_if_it_never_was(pruned, tmp_path)
     assert cards[0].ids_sha256 == cards[1].ids_sha256
 
 
+def test_a_prune_that_remembers_the_epoch_before_resumes_to_the_same_choice(tmp_path):
+    """TDDS compares each epoch with the one before, which the first one of an attempt lacks."""
+    chosen = []
+    for name, dies_at in (("whole", None), ("resumed", 6)):
+
+        def watch(_title, dies_at=dies_at):
+            def tell(progress):
+                if progress.epoch == dies_at:
+                    raise KeyboardInterrupt
+
+            return tell
+
+        words = {"keep": 0.3, "method": "tdds", "epochs": 12, "out": tmp_path / name}
+        if dies_at:
+            with pytest.raises(KeyboardInterrupt):
+                prune("digits", **words, watch=watch)
+        chosen.append(prune("digits", **words).card.ids_sha256)
+    assert len(starts(tmp_path / "resumed" / "run")) == 2
+    assert chosen[0] == chosen[1]
+
+
 def test_of_a_folder_of_images_what_is_kept_can_be_linked_and_copied(tmp_path):
     photos, out = tmp_path / "my photos", tmp_path / "kept"
     names = make_photos(photos)
