@@ -12,6 +12,7 @@ from dualprune import Coreset, Recorder, Run, choose
 from dualprune.errors import DamagedError, InputError
 from dualprune.files import read_json, write_json
 from dualprune.run.description import FORMAT
+from dualprune.run.health import examine
 from dualprune.run.writer import write_part
 from dualprune.score.scored import Scored
 from tests.run_by_hand import NOTHING_ODD, start, trajectories, write_run
@@ -142,6 +143,15 @@ def test_a_forged_run_json_with_a_valid_seal_is_damage(tmp_path, name, value):
     write_json(path, read_json(path) | {name: value})
     with pytest.raises(DamagedError, match=r"run\.json|another run"):
         Run(tmp_path / "run")
+
+
+def test_more_samples_than_fit_into_memory_are_refused_before_anything_is_read(tmp_path):
+    write_run(tmp_path / "run", trajectories())
+    path = tmp_path / "run" / "run.json"
+    write_json(path, read_json(path) | {"samples": 10**13})
+    for read in (Run, examine):
+        with pytest.raises(InputError, match="10,000,000,000,000 samples, .*would not fit"):
+            read(tmp_path / "run")
 
 
 @pytest.mark.parametrize("name", ["first_epoch", "writers", "identity", "continues", "run"])

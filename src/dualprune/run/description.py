@@ -1,5 +1,6 @@
 """Description: what a run is about; the content of `run.json`."""
 
+import os
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from operator import index
@@ -93,7 +94,14 @@ class Description:
         with reading(path):
             if version == 1:
                 content["signals"] = {name: column_of(name).dtype for name in content["signals"]}
-            return build(Description, content)
+            description = build(Description, content)
+        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        if 8 * description.samples > memory:
+            raise InputError(
+                f"{path} states {description.samples:,} samples, whose scores would not fit into "
+                f"the memory of this machine ({memory / 2**30:.0f} GiB)"
+            )
+        return description
 
     def _as_json(self) -> dict[str, Any]:
         content = asdict(self)
