@@ -150,7 +150,7 @@ def test_more_samples_than_fit_into_memory_are_refused_before_anything_is_read(t
     path = tmp_path / "run" / "run.json"
     write_json(path, read_json(path) | {"samples": 10**13})
     for read in (Run, examine):
-        with pytest.raises(InputError, match="10,000,000,000,000 samples, .*would not fit"):
+        with pytest.raises(InputError, match=r"10,000,000,000,000 samples, .*would not fit"):
             read(tmp_path / "run")
 
 
