@@ -44,7 +44,7 @@ def test_it_is_the_same_wherever_and_whenever_it_is_built(tmp_path, wheel):
 
 def test_it_holds_the_package_with_its_data_and_nothing_else(wheel):
     files = (path for path in (ROOT / "src").rglob("*") if path.is_file())
-    package = {str(path.relative_to(ROOT / "src")) for path in files if path.suffix != ".pyc"}
+    package = {str(p.relative_to(ROOT / "src")) for p in files if "__pycache__" not in p.parts}
     with zipfile.ZipFile(wheel) as archive:
         names = set(archive.namelist())
     about = "-".join(wheel.name.split("-")[:2]) + ".dist-info"
