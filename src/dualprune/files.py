@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from importlib import resources
 from pathlib import Path
 from types import UnionType
-from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, BinaryIO, Literal, TypeVar, get_args, get_origin, get_type_hints
 from uuid import uuid4
 
 import pyarrow as pa
@@ -172,7 +172,7 @@ def write_json(path: Path, content: Mapping[str, Any]) -> None:
 
 
 @contextlib.contextmanager
-def reading(path: Path) -> Iterator[None]:
+def reading(path: Path | str) -> Iterator[None]:
     """Turn whatever goes wrong while a file is read and understood into an error that names it."""
     try:
         yield
@@ -186,17 +186,26 @@ def reading(path: Path) -> Iterator[None]:
         raise DamagedError(f"{path} is damaged: {error}") from error
 
 
-def read(path: Path, *, most: int | None = None) -> bytes:
-    """Read a regular file, of at most so many bytes."""
+def open_file(path: Path) -> BinaryIO:
+    """Open a regular file to read; what else is there is refused, a pipe is not waited for."""
     with reading(path):
-        status = path.stat()
-        if not stat.S_ISREG(status.st_mode):
-            raise DamagedError(f"{path} is damaged: it is not a file")
-        if most is not None and status.st_size > most:
-            raise DamagedError(
-                f"{path} is damaged: it has {status.st_size:,} bytes, more than {most:,}"
-            )
-        return path.read_bytes()
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise DamagedError(f"{path} is damaged: it is not a file")
+    return os.fdopen(descriptor, "rb")
+
+
+def read(path: Path, *, most: int | None = None, sha256: str | None = None) -> bytes:
+    """Read a regular file, of at most so many bytes; check the hash of its bytes, if known."""
+    with open_file(path) as file, reading(path):
+        size = os.fstat(file.fileno()).st_size
+        if most is not None and size > most:
+            raise DamagedError(f"{path} is damaged: it has {size:,} bytes, more than {most:,}")
+        data = file.read()
+    if sha256 is not None and hashlib.sha256(data).hexdigest() != sha256:
+        raise DamagedError(f"{path} is damaged: its bytes are not what was written")
+    return data
 
 
 def read_json(path: Path) -> dict[str, Any]:
@@ -253,10 +262,7 @@ def read_table(path: Path, *, sha256: str | None = None) -> pa.Table:
     Arrow's own threads can outlive the interpreter and abort the process at its exit.
     """
     with reading(path):
-        data = read(path)
-        if sha256 is not None and hashlib.sha256(data).hexdigest() != sha256:
-            raise DamagedError(f"{path} is damaged: its bytes are not what was written")
-        source = pa.BufferReader(data)
+        source = pa.BufferReader(read(path, sha256=sha256))
         with pq.ParquetFile(source, page_checksum_verification=True, pre_buffer=False) as file:
             return file.read(use_threads=False)
 
