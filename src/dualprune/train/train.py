@@ -92,10 +92,12 @@ def train(
     )
     result = _result(setup, plan, fitted.history)
     if is_first():
+        content = {**asdict(result), "settings": settings}
         if dynamic is not None:
             table = pa.table({"id": np.arange(len(fitted.uses)), "uses": fitted.uses})
-            write_table(out / "uses.parquet", table)
-        write_json(out / "result.json", {**asdict(result), "settings": settings})
+            written = write_table(out / "uses.parquet", table)
+            content["uses_sha256"] = sha256(written).hexdigest()
+        write_json(out / "result.json", content)
     return result
 
 
