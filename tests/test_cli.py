@@ -1,5 +1,6 @@
 """The commands, as a user types them."""
 
+import os
 import subprocess
 import sys
 
@@ -12,8 +13,10 @@ from dualprune.cli.__main__ import app
 from dualprune.method import Arrays
 from dualprune.run.writer import write_part
 from dualprune.score import SCORES
+from dualprune.score.scored import Scored
 from dualprune.select import SELECTORS
 from dualprune.signatures import knobs
+from tests.commands import files
 from tests.run_by_hand import start
 
 SAMPLES, EPOCHS = 60, 12
@@ -122,6 +125,26 @@ def test_the_mean_over_runs_needs_a_place(dualprune, tmp_path, run):
     assert "--out" in err
     code, out, _ = dualprune("score", "el2n", run, tmp_path / "other", "--out", tmp_path / "mean")
     assert (code, out.strip()) == (0, str(tmp_path / "mean"))
+
+
+def test_score_replaces_a_file_of_scores_and_nothing_else(dualprune, run, tmp_path):
+    np.savez(tmp_path / "data.npz", x=np.arange(9))
+    (tmp_path / "image.png").write_bytes(b"\x89PNG\r\n\x1a\n")
+    (tmp_path / "link").symlink_to(tmp_path / "gone")
+    (tmp_path / "folder").mkdir()
+    os.mkfifo(tmp_path / "pipe")
+    part = next(run.rglob("part-*.parquet"))
+    before = {path: path.read_bytes() for path in (*files(run).values(), tmp_path / "data.npz")}
+    for path in (*before, *(tmp_path / name for name in ("image.png", "link", "folder", "pipe"))):
+        code, out, err = dualprune("score", "dual", run, "--out", path)
+        assert (code, out) == (2, "")
+        assert f"{path} exists and is not a file of scores; choose another place" in err
+    assert part in before
+    assert {path: path.read_bytes() for path in before} == before
+    assert (tmp_path / "link").is_symlink()
+    for name in ("dual", "el2n"):
+        assert dualprune("score", name, run, "--out", tmp_path / "scores")[0] == 0
+        assert Scored.load(tmp_path / "scores").score == name
 
 
 @pytest.mark.parametrize(

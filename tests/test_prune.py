@@ -256,6 +256,17 @@ def test_train_prints_the_accuracy_and_stores_it(pruned, tmp_path, flags, expect
     assert 0 < result["accuracy"] < 1
 
 
+@pytest.mark.parametrize("command", ["prune --keep 0.5", "record", "train", "compare", "demo"])
+def test_nothing_is_written_into_a_folder_of_other_files(npz, tmp_path, command):
+    (tmp_path / "report.html").write_text("mine")
+    name, *flags = command.split()
+    data = () if name == "demo" else (npz, *TINY)
+    code, printed, said = dualprune(name, *data, *flags, "--out", tmp_path)
+    assert (code, printed) == (2, "")
+    assert "a new or empty folder" in said
+    assert {path.name for path in tmp_path.iterdir()} == {"report.html"}
+
+
 def test_two_processes_record_together_and_go_on_together(npz, tmp_path):
     for epochs in (2, 3):
         words = ("record", npz, *TINY, "--epochs", epochs, "--out", tmp_path)

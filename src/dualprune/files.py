@@ -9,7 +9,7 @@ import os
 import shutil
 import stat
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from importlib import resources
 from pathlib import Path
 from types import UnionType
@@ -19,7 +19,7 @@ from uuid import uuid4
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from dualprune.errors import DamagedError, InputError, WriteError
+from dualprune.errors import DamagedError, DualpruneError, InputError, WriteError
 
 _LARGEST_JSON = 2**26
 
@@ -139,6 +139,26 @@ def make_folders(path: Path) -> None:
     remove_abandoned(path)
 
 
+def refuse_foreign(folder: Path, *ours: str) -> None:
+    """Refuse a folder that holds something, but nothing of what we write before all else."""
+    names = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
+    if names and not set(ours) & set(names):
+        raise InputError(
+            f"{folder} holds other files, such as {names[0]}; choose a new or empty folder"
+        )
+
+
+def refuse_to_replace(path: Path, what: str, check: Callable[[Path], object]) -> None:
+    """Refuse to write where there is a file that is not ours, so that `check` cannot read it."""
+    if path.exists() or path.is_symlink():
+        try:
+            check(path)
+        except DualpruneError as error:
+            raise InputError(
+                f"{path} exists and is not {what}; choose another place, or remove it first"
+            ) from error
+
+
 def sync(path: Path) -> None:
     """Make a file or folder survive a power cut."""
     descriptor = os.open(path, os.O_RDONLY)
@@ -172,7 +192,7 @@ def write_json(path: Path, content: Mapping[str, Any]) -> None:
 
 
 @contextlib.contextmanager
-def reading(path: Path | str) -> Iterator[None]:
+def reading(path: Path) -> Iterator[None]:
     """Turn whatever goes wrong while a file is read and understood into an error that names it."""
     try:
         yield

@@ -14,7 +14,7 @@ import numpy as np
 
 from dualprune.errors import DamagedError, InputError
 from dualprune.experiments.grid import Key
-from dualprune.files import build, make_folders, reading, seal
+from dualprune.files import build, make_folders, seal
 from dualprune.files import read as read_file
 from dualprune.signatures import Array
 
@@ -93,18 +93,22 @@ def _cut_torn_line(file: BinaryIO) -> None:
 
 
 def _parsed(path: Path, number: int, text: bytes) -> Line:
-    with reading(f"line {number} of {path}"):
+    try:
         content = json.loads(text)
-        if "seal" in content and content.pop("seal") != seal(content):
-            raise ValueError("it does not match its seal")
-        return build(Line, content)
+        stated = content.pop("seal", None)
+        line = build(Line, content)
+    except (ValueError, TypeError, AttributeError, RecursionError) as error:
+        raise DamagedError(f"{path} is damaged: line {number} is no result ({error})") from error
+    if stated not in (None, seal(content)):
+        raise DamagedError(f"{path} is damaged: line {number} does not match its seal")
+    return line
 
 
 def _refuse_lost_end(path: Path, number: int, torn: bytes) -> None:
     """Refuse a whole line with something else than an end: no killed process leaves that."""
     with suppress(ValueError):
         json.loads(torn[:-1])
-        raise DamagedError(f"line {number} of {path} is damaged: it does not end as a line")
+        raise DamagedError(f"{path} is damaged: line {number} does not end as one")
 
 
 def made_with() -> str:

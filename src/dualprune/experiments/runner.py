@@ -17,7 +17,7 @@ from dualprune.experiments.grid import Cell, Grid, Recording, recordings
 from dualprune.experiments.kinds import KINDS
 from dualprune.experiments.results import NUMBERS, Line, append, made_with, read
 from dualprune.experiments.work import make_recording
-from dualprune.files import make_folders
+from dualprune.files import make_folders, refuse_foreign
 from dualprune.train import Watch, silent
 
 
@@ -140,6 +140,7 @@ def lines_of(grid: Grid, out: Path) -> list[Line]:
 @contextmanager
 def _alone(out: Path) -> Iterator[None]:
     """Refuse to work where another runner does: each would undo what the other has begun."""
+    refuse_foreign(out, "runner.lock", "results.jsonl")
     make_folders(out)
     with _open_lock(out / "runner.lock") as lock:
         try:
