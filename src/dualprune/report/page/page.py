@@ -26,8 +26,8 @@ from dualprune.run import Run
 Samples = Images | Sequence[str] | None
 """The images of a dataset, its texts, or neither."""
 
-_MARK = '<meta name="generator" content="dualprune">'
-_BEGINNING = 1000  # bytes among which it is
+_MARK = b'<meta name="generator" content="dualprune">'
+_BEGINNING = 1000  # bytes of a page among which it is
 _SCRIPTS = ("data.js", "moon.js", "samples.js", "page.js")
 
 
@@ -59,7 +59,7 @@ def write_report(
 
 def _check_page(path: Path) -> None:
     with open_file(path) as file, reading(path):
-        if _MARK.encode() not in file.read(_BEGINNING):
+        if _MARK not in file.read(_BEGINNING):
             raise DamagedError(f"{path} is no page of dualprune")
 
 
@@ -82,7 +82,6 @@ def _render(facts: Facts, samples: Samples, results: Sequence[Result]) -> str:
         plots.append(charts.accuracies(compared))
     scripts = [_text("server/static/js/bokeh.min.js", "bokeh"), *map(_text, _SCRIPTS)]
     return _template().render(
-        mark=Markup(_MARK),
         policy=_policy(scripts),
         scripts=[Markup(script) for script in scripts],  # noqa: S704 - ours and Bokeh's
         style=Markup(_text("page.css")),  # noqa: S704
