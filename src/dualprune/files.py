@@ -150,7 +150,7 @@ def refuse_foreign(folder: Path, *ours: str) -> None:
 
 def refuse_to_replace(path: Path, what: str, check: Callable[[Path], object]) -> None:
     """Refuse to write where there is a file that is not ours, so that `check` cannot read it."""
-    if path.exists() or path.is_symlink():
+    if os.path.lexists(path):
         try:
             check(path)
         except DualpruneError as error:
