@@ -8,6 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from dualprune.data import flip_labels, load
+from dualprune.errors import InputError
 from dualprune.run import Run
 from dualprune.suspects import audit
 from dualprune.train import Setup, record
@@ -15,6 +16,7 @@ from dualprune.train import Setup, record
 from .beliefs import write_beliefs
 
 CLASSES = 4
+LABELS = np.array([0, 1, 2])
 
 
 def believing(classes, sure, epochs=6, count=CLASSES):
@@ -99,6 +101,22 @@ def test_files_hold_all_rows_and_no_formula(tmp_path):
     cells = [cell for row in rows for cell in row.values()]
     assert not any(cell.startswith(("=", "+", "-", "@", "\t")) for cell in cells)
     assert {row["name"].removeprefix("'") for row in rows} == set(names)
+
+
+@pytest.mark.parametrize("named", [{}, {"names": ["a", "b", "c"]}])
+def test_an_audit_replaces_an_audit_and_nothing_else(tmp_path, named):
+    found = audit(write_beliefs(tmp_path / "run", believing([1, 1, 2], [0.9] * 3), LABELS, **named))
+    for _ in range(2):
+        paths = found.save(tmp_path / "out")
+    for path in paths:
+        ours = path.read_bytes()
+        for foreign in (b"", b"id,label\n0,1\n", (tmp_path / "run/run.json").read_bytes()):
+            path.write_bytes(foreign)
+            with pytest.raises(InputError, match=rf"{path.name} exists and is not an audit"):
+                found.save(tmp_path / "out")
+            assert path.read_bytes() == foreign
+        path.write_bytes(ours)
+    assert found.save(tmp_path / "out") == paths
 
 
 def test_wrong_labels_of_digits_are_found_by_a_model_that_learns_them(tmp_path):

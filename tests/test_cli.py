@@ -1,7 +1,11 @@
 """The commands, as a user types them."""
 
+import contextlib
+import os
+import pty
 import subprocess
 import sys
+import warnings
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -13,8 +17,11 @@ from dualprune.method import Arrays
 from dualprune.run.signals import SIGNALS
 from dualprune.run.writer import write_part
 from dualprune.score import SCORES
+from dualprune.score.scored import Scored
 from dualprune.select import SELECTORS
 from dualprune.signatures import knobs
+from tests.beliefs import write_beliefs
+from tests.commands import files
 from tests.run_by_hand import start
 
 SAMPLES, EPOCHS = 60, 12
@@ -124,6 +131,26 @@ def test_the_mean_over_runs_needs_a_place(dualprune, tmp_path, run):
     assert (code, out.strip()) == (0, str(tmp_path / "mean"))
 
 
+def test_score_replaces_a_file_of_scores_and_nothing_else(dualprune, run, tmp_path):
+    np.savez(tmp_path / "data.npz", x=np.arange(9))
+    (tmp_path / "image.png").write_bytes(b"\x89PNG\r\n\x1a\n")
+    (tmp_path / "link").symlink_to(tmp_path / "gone")
+    (tmp_path / "folder").mkdir()
+    os.mkfifo(tmp_path / "pipe")
+    part = next(run.rglob("part-*.parquet"))
+    before = {path: path.read_bytes() for path in (*files(run).values(), tmp_path / "data.npz")}
+    for path in (*before, *(tmp_path / name for name in ("image.png", "link", "folder", "pipe"))):
+        code, out, err = dualprune("score", "dual", run, "--out", path)
+        assert (code, out) == (2, "")
+        assert f"{path} exists and is not a file of scores; choose another place" in err
+    assert part in before
+    assert {path: path.read_bytes() for path in before} == before
+    assert (tmp_path / "link").is_symlink()
+    for name in ("dual", "el2n"):
+        assert dualprune("score", name, run, "--out", tmp_path / "scores")[0] == 0
+        assert Scored.load(tmp_path / "scores").score == name
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -218,6 +245,56 @@ def test_doctor_names_damage_and_says_so_by_its_exit_code(dualprune, run):
     assert code == 1
     assert str(part) in out
     assert "epochs      11 complete" in out
+
+
+ESCAPES = "\x1b]0;owned\x07 \x9b31m \u202egnp"
+SHOWN = r"\x1b]0;owned\x07 \x9b31m \u202egnp"
+
+
+def on_a_terminal(*words):
+    """What a command writes to a terminal."""
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "dualprune", *map(str, words)]
+    wide = os.environ | {"COLUMNS": "300"}
+    with subprocess.Popen(command, stdout=theirs, stderr=theirs, env=wide) as process:
+        os.close(theirs)
+        written = b""
+        with contextlib.suppress(OSError):  # that is how a terminal ends
+            while more := os.read(ours, 2**16):
+                written += more
+    os.close(ours)
+    return process.returncode, written.decode()
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [("audit RUN", 0), ("doctor RUN", 0), ("score dual RUN", 0), ("score dual NOWHERE", 2)],
+)
+def test_names_do_not_control_the_terminal(tmp_path, words, expected):
+    names, root = [f"{ESCAPES}{i}" for i in range(3)], tmp_path / ESCAPES
+    beliefs = np.random.default_rng(0).dirichlet(np.ones(3), (12, 3))
+    write_beliefs(root, beliefs, np.arange(3), class_names=names, names=names)
+    (root / f"{ESCAPES}.txt").write_text("a leftover")
+    places = {"RUN": root, "NOWHERE": tmp_path / f"no {ESCAPES}"}
+    code, written = on_a_terminal(*(places.get(word, word) for word in words.split()))
+    assert (code, SHOWN in written) == (expected, True), written
+    assert not any(control in written for control in ("\x1b]0", "\x07", "\x9b", "\u202e"))
+
+
+def test_warnings_do_not_control_the_terminal(dualprune, monkeypatch):
+    monkeypatch.setattr(warnings, "formatwarning", warnings.formatwarning)
+    dualprune("methods")
+    shown = warnings.formatwarning(UserWarning(ESCAPES), UserWarning, "file", 1)
+    assert shown == f"dualprune: {SHOWN}\n"
+
+
+def test_a_pipe_gets_a_path_byte_for_byte(run, tmp_path):
+    path = os.fsencode(tmp_path) + b"/\xff\x1b[31m" + ESCAPES.encode()
+    words = [sys.executable, "-m", "dualprune", "score", "dual", run, "--out", path]
+    strict = os.environ | {"PYTHONIOENCODING": "utf-8:strict"}
+    done = subprocess.run(words, capture_output=True, check=True, env=strict)
+    assert done.stdout == path + b"\n"
+    assert Scored.load(os.fsdecode(path)).score == "dual"
 
 
 def test_the_command_is_installed():

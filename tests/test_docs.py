@@ -47,6 +47,8 @@ def test_tables_of_results_are_what_was_measured():
     text = (DOCS / "results.md").read_text("utf-8")
     assert "± " in text
     assert fill(text, DOCS / "results") == text, "run `make docs`"
+    lines = (DOCS / "results" / "results.jsonl").read_text("utf-8").splitlines()
+    assert all('"seal": "' in line for line in lines)
 
 
 @every_method

@@ -1,18 +1,23 @@
 """Experiments: every cell once, whatever happens on the way; nothing mixed; tables by hand."""
 
 import json
+import os
+import re
+import shutil
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import asdict, replace
+from itertools import product
 from threading import Event
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from dualprune.data import CORRUPTIONS
-from dualprune.errors import DamagedError, InputError
+from dualprune.errors import DamagedError, InputError, WriteError
 from dualprune.experiments import runner
 from dualprune.experiments.accuracy import _over_random, _uses
 from dualprune.experiments.experiment import experiments, find_experiment
@@ -24,6 +29,9 @@ from dualprune.experiments.results import NUMBERS, Line, append, read
 from dualprune.experiments.runner import _alone, lines_of, missing, run, workplace
 from dualprune.experiments.setting import settings
 from dualprune.experiments.table import as_latex, as_markdown
+from dualprune.experiments.work import train_on
+from dualprune.files import read_json, seal, write_json
+from dualprune.train import silent
 
 SMALL = "sampling-cifar10"  # few rows
 TIMES = ("training_seconds", "recording_seconds")
@@ -236,6 +244,46 @@ def test_a_line_that_was_being_written_is_done_again(tmp_path):
     assert read(path) == [line(), line(seed=1)]
 
 
+def test_whatever_one_byte_becomes_it_is_noticed_or_changes_nothing(tmp_path):
+    path, lines = tmp_path / "results.jsonl", [line(), line(seed=1)]
+    for each in lines:
+        append(path, each)
+    whole, noticed = path.read_bytes(), []
+    with path.open("r+b", buffering=0) as file:
+        for position, byte in product(range(len(whole)), range(256)):
+            os.pwrite(file.fileno(), bytes([byte]), position)
+            try:
+                assert read(path) == lines
+            except DamagedError as error:
+                noticed.append(str(error))
+            os.pwrite(file.fileno(), whole[position : position + 1], position)
+    assert all(re.search("is damaged: line [12] ", message) for message in noticed)
+    assert len(noticed) > 0.9 * 255 * len(whole)
+
+
+def test_lines_of_format_1_have_no_seal_and_are_read(tmp_path):
+    path = tmp_path / "results.jsonl"
+    path.write_text(json.dumps(asdict(line())) + "\n")
+    append(path, line(seed=1))
+    assert read(path) == [line(), line(seed=1)]
+    first, second = map(json.loads, path.read_text().splitlines())
+    assert "seal" not in first
+    assert second.pop("seal") == seal(second)
+
+
+def test_a_line_is_added_without_reading_those_before_it(tmp_path):
+    path = tmp_path / "results.jsonl"
+    with path.open("wb") as file:
+        file.truncate(2**43)  # more than fits into memory, and takes no space
+        file.seek(0, os.SEEK_END)
+        file.write(b"\n")
+    append(path, line())
+    with path.open("rb") as file:
+        file.seek(2**43)
+        assert file.readline() == b"\n"
+        assert json.loads(file.read())["values"] == line().values
+
+
 def test_a_damaged_line_is_an_error(tmp_path):
     path = tmp_path / "results.jsonl"
     append(path, line())
@@ -260,6 +308,60 @@ def test_results_of_other_code_or_settings_are_not_mixed(tmp_path, changed, what
 def test_two_runners_do_not_work_in_one_place(tmp_path):
     with _alone(tmp_path), pytest.raises(InputError, match="another process works"):
         run_here(smoke(SMALL), tmp_path)
+
+
+def test_a_lock_that_is_a_link_is_refused_and_its_target_left_alone(tmp_path):
+    precious = tmp_path / "precious"
+    precious.write_text("mine")
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "runner.lock").symlink_to(precious)
+    with pytest.raises(WriteError, match=r"runner\.lock: .*remove it"), _alone(out):
+        pass
+    assert precious.read_text() == "mine"
+    (out / "runner.lock").unlink()
+    (out / "runner.lock").write_text("what was there")
+    with _alone(out):
+        assert (out / "runner.lock").read_text() == "what was there"
+
+
+@pytest.fixture
+def used(out, tmp_path):
+    """A cell of a dynamic method, its home, and the files of how often samples were used."""
+    grid, home = smoke("dynamic-noise"), tmp_path / "home"
+    run_here(grid, out)
+    shutil.copytree(workplace(out), home)
+    cell = next(cell for cell in grid.cells() if cell.row.is_dynamic)
+    return cell, home, [*home.glob("trained/*/uses.parquet")]
+
+
+@pytest.mark.parametrize("damage", ["flipped", "replaced", "lost"])
+def test_how_often_samples_were_used_is_checked_by_the_hash_in_the_result(used, damage):
+    cell, home, paths = used
+    assert len(train_on(cell, home, None, silent)["uses"]) == 101
+    for path in paths:
+        data = path.read_bytes()
+        path.unlink()
+        if damage == "flipped":
+            path.write_bytes(data[:50] + bytes([data[50] ^ 1]) + data[51:])
+        if damage == "replaced":
+            pq.write_table(pa.table({"uses": np.arange(9)}), path)
+    with pytest.raises(DamagedError, match=r"uses\.parquet"):
+        train_on(cell, home, None, silent)
+
+
+def test_results_of_format_1_do_not_state_that_hash_and_are_read(used):
+    cell, home, paths = used
+    before = train_on(cell, home, None, silent)
+    for path in paths:
+        result = read_json(path.parent / "result.json")
+        del result["uses_sha256"]
+        write_json(path.parent / "result.json", result)
+    assert train_on(cell, home, None, silent) == before
+    for path in paths:
+        pq.write_table(pa.table({"other": np.arange(9)}), path)
+    with pytest.raises(DamagedError, match=r"uses\.parquet is damaged"):
+        train_on(cell, home, None, silent)
 
 
 def test_lines_of_other_experiments_are_left_alone(tmp_path):

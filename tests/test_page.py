@@ -609,6 +609,20 @@ def test_report_refuses(dualprune, tmp_path, pruned, monkeypatch, words, wrong):
     assert not (tmp_path / "report.html").exists()
 
 
+def test_report_replaces_a_page_of_its_own_and_nothing_else(dualprune, tmp_path, pruned):
+    for _ in range(2):
+        assert dualprune("report", pruned)[0] == 0
+    (tmp_path / "other.html").write_text("<!doctype html><title>mine</title>")
+    os.mkfifo(tmp_path / "pipe")
+    for name in ("other.html", "card.json", "coreset.parquet", "run/run.json", "pipe", "run"):
+        path = tmp_path / name
+        before = path.read_bytes() if path.is_file() else None
+        code, out, said = dualprune("report", pruned, "--out", path)
+        assert (code, out) == (2, "")
+        assert f"{path} exists and is not a page of dualprune; choose another place" in said
+        assert before is None or path.read_bytes() == before
+
+
 def test_report_of_nothing(dualprune, tmp_path):
     code, _, said = dualprune("report", tmp_path)
     assert (code, "there is no run" in said) == (2, True)

@@ -1,5 +1,6 @@
 """From images to a coreset and trainings: the commands, killed and started again."""
 
+import os
 import shutil
 
 import duckdb
@@ -275,6 +276,26 @@ def test_train_prints_the_accuracy_and_stores_it(pruned, tmp_path, flags, expect
     assert printed.startswith(f"accuracy {result['accuracy']:.2%} on test images")
     assert printed.splitlines()[-1] == str(tmp_path / "result.json")
     assert 0 < result["accuracy"] < 1
+
+
+@pytest.mark.parametrize("command", ["prune --keep 0.5", "compare --keep 0.5 --seeds 1", "train"])
+def test_the_name_of_a_folder_need_not_be_utf_8(npz, tmp_path, command):
+    name, *flags = command.split()
+    out = tmp_path / os.fsdecode(b"\xff")
+    code, _, said = dualprune(name, npz, *TINY, *flags, "--out", out)
+    assert code == 0, said
+    assert [path for path in files(out).values() if path.suffix in (".parquet", ".json", ".jsonl")]
+
+
+@pytest.mark.parametrize("command", ["prune --keep 0.5", "record", "train", "compare", "demo"])
+def test_nothing_is_written_into_a_folder_of_other_files(npz, tmp_path, command):
+    (tmp_path / "report.html").write_text("mine")
+    name, *flags = command.split()
+    data = () if name == "demo" else (npz, *TINY)
+    code, printed, said = dualprune(name, *data, *flags, "--out", tmp_path)
+    assert (code, printed) == (2, "")
+    assert "a new or empty folder" in said
+    assert {path.name for path in tmp_path.iterdir()} == {"report.html"}
 
 
 def test_two_processes_record_together_and_go_on_together(npz, tmp_path):

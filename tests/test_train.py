@@ -241,7 +241,7 @@ def test_a_damaged_checkpoint_is_noticed_before_anything_is_loaded(stored, name,
 
 def test_missing_tensors_are_noticed(stored):
     (stored[0] / "000007.safetensors").unlink()
-    with pytest.raises(DamagedError, match=r"000007\.safetensors is missing"):
+    with pytest.raises(DamagedError, match=r"cannot read .*000007\.safetensors: No such file"):
         restore(stored[0], *a_training(1), {"a": 1})
 
 

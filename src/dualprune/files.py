@@ -9,17 +9,17 @@ import os
 import shutil
 import stat
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from importlib import resources
 from pathlib import Path
 from types import UnionType
-from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, BinaryIO, Literal, TypeVar, get_args, get_origin, get_type_hints
 from uuid import uuid4
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from dualprune.errors import DamagedError, InputError, WriteError
+from dualprune.errors import DamagedError, DualpruneError, InputError, WriteError
 
 _LARGEST_JSON = 2**26
 
@@ -139,6 +139,26 @@ def make_folders(path: Path) -> None:
     remove_abandoned(path)
 
 
+def refuse_foreign(folder: Path, *ours: str) -> None:
+    """Refuse a folder that holds something, but nothing of what we write before all else."""
+    names = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
+    if names and not set(ours) & set(names):
+        raise InputError(
+            f"{folder} holds other files, such as {names[0]}; choose a new or empty folder"
+        )
+
+
+def refuse_to_replace(path: Path, what: str, check: Callable[[Path], object]) -> None:
+    """Refuse to write where there is a file that is not ours, so that `check` cannot read it."""
+    if os.path.lexists(path):
+        try:
+            check(path)
+        except DualpruneError as error:
+            raise InputError(
+                f"{path} exists and is not {what}; choose another place, or remove it first"
+            ) from error
+
+
 def sync(path: Path) -> None:
     """Make a file or folder survive a power cut."""
     descriptor = os.open(path, os.O_RDONLY)
@@ -186,17 +206,26 @@ def reading(path: Path) -> Iterator[None]:
         raise DamagedError(f"{path} is damaged: {error}") from error
 
 
-def read(path: Path, *, most: int | None = None) -> bytes:
-    """Read a regular file, of at most so many bytes."""
+def open_file(path: Path) -> BinaryIO:
+    """Open a regular file to read; what else is there is refused, a pipe is not waited for."""
     with reading(path):
-        status = path.stat()
-        if not stat.S_ISREG(status.st_mode):
-            raise DamagedError(f"{path} is damaged: it is not a file")
-        if most is not None and status.st_size > most:
-            raise DamagedError(
-                f"{path} is damaged: it has {status.st_size:,} bytes, more than {most:,}"
-            )
-        return path.read_bytes()
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise DamagedError(f"{path} is damaged: it is not a file")
+    return os.fdopen(descriptor, "rb")
+
+
+def read(path: Path, *, most: int | None = None, sha256: str | None = None) -> bytes:
+    """Read a regular file, of at most so many bytes; check the hash of its bytes, if known."""
+    with open_file(path) as file, reading(path):
+        size = os.fstat(file.fileno()).st_size
+        if most is not None and size > most:
+            raise DamagedError(f"{path} is damaged: it has {size:,} bytes, more than {most:,}")
+        data = file.read()
+    if sha256 is not None and hashlib.sha256(data).hexdigest() != sha256:
+        raise DamagedError(f"{path} is damaged: its bytes are not what was written")
+    return data
 
 
 def read_json(path: Path) -> dict[str, Any]:
@@ -253,10 +282,7 @@ def read_table(path: Path, *, sha256: str | None = None) -> pa.Table:
     Arrow's own threads can outlive the interpreter and abort the process at its exit.
     """
     with reading(path):
-        data = read(path)
-        if sha256 is not None and hashlib.sha256(data).hexdigest() != sha256:
-            raise DamagedError(f"{path} is damaged: its bytes are not what was written")
-        source = pa.BufferReader(data)
+        source = pa.BufferReader(read(path, sha256=sha256))
         with pq.ParquetFile(source, page_checksum_verification=True, pre_buffer=False) as file:
             return file.read(use_threads=False)
 

@@ -22,7 +22,16 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from dualprune.files import make_folders, write, write_table
+from dualprune.errors import DamagedError
+from dualprune.files import (
+    make_folders,
+    open_file,
+    read_table,
+    reading,
+    refuse_to_replace,
+    write,
+    write_table,
+)
 from dualprune.method import Arrays
 from dualprune.run import Run
 from dualprune.score import aum
@@ -31,6 +40,8 @@ from dualprune.signatures import Array
 _ASHMAN = 2.0  # two normal distributions farther apart than this have two peaks
 _FITTED = 100_000  # samples are enough to fit them
 _ROUNDS = 200
+_COLUMNS = ("given_label", "predicted_label", "label_quality", "is_label_issue")
+_LONGEST = 1000  # bytes of a line with names of columns
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")  # what spreadsheets would compute
 
 
@@ -50,16 +61,32 @@ class Audit:
         return int(self.columns["is_label_issue"].sum())
 
     def save(self, folder: Path) -> list[Path]:
-        """Write `audit.parquet`, and `audit.csv`, which is safe to open in a spreadsheet."""
+        """Write `audit.parquet`, and `audit.csv`, which is safe to open in a spreadsheet.
+
+        Only another audit is replaced.
+        """
+        table, sheet = folder / "audit.parquet", folder / "audit.csv"
+        for path in (table, sheet):
+            refuse_to_replace(path, "an audit", _check_audit)
         make_folders(folder)
-        write_table(folder / "audit.parquet", pa.table(self.columns))
+        write_table(table, pa.table(self.columns))
         text = io.StringIO()
         writer = csv.writer(text)
         writer.writerow(self.columns)
         for row in zip(*(column.tolist() for column in self.columns.values()), strict=True):
             writer.writerow(_harmless(cell) for cell in row)
-        write(folder / "audit.csv", text.getvalue().encode())
-        return [folder / "audit.parquet", folder / "audit.csv"]
+        write(sheet, text.getvalue().encode())
+        return [table, sheet]
+
+
+def _check_audit(path: Path) -> None:
+    if path.suffix == ".csv":
+        with open_file(path) as file, reading(path):
+            columns = file.readline(_LONGEST).decode("utf-8", "replace").rstrip().split(",")
+    else:
+        columns = read_table(path).column_names
+    if tuple(columns[-len(_COLUMNS) :]) != _COLUMNS:
+        raise DamagedError(f"{path} is no audit")
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from dualprune.cli.compare import compare
 from dualprune.cli.demo import demo
 from dualprune.cli.doctor import doctor
 from dualprune.cli.methods import methods
+from dualprune.cli.printing import visible
 from dualprune.cli.prune import prune
 from dualprune.cli.record import record
 from dualprune.cli.report import report
@@ -35,7 +36,7 @@ for _command in (demo, prune, record, train, compare, report, audit, reproduce, 
 
 def main() -> None:
     """Run a command; a mistake of the user is one sentence, anything else keeps its traceback."""
-    warnings.formatwarning = lambda message, *_: f"dualprune: {message}\n"
+    warnings.formatwarning = lambda message, *_: f"dualprune: {visible(str(message))}\n"
     try:
         app()
     except DualpruneError as error:
@@ -47,7 +48,7 @@ def main() -> None:
 
 
 def _refuse(message: str) -> int:
-    sys.stderr.write(f"dualprune: {message}\n")
+    sys.stderr.write(f"dualprune: {visible(message)}\n")
     return 2
 
 

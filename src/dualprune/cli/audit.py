@@ -9,6 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from dualprune.cli.options import Epochs
+from dualprune.cli.printing import print_path, say, visible
 from dualprune.suspects import Audit
 from dualprune.suspects import audit as rank_labels
 
@@ -26,10 +27,10 @@ def audit(
     if show:
         Console().print(_worst(ranked, show))
     samples, suspects = len(ranked.columns["id"]), ranked.suspects
-    typer.echo(f"{suspects:,} of {samples:,} labels are suspect ({suspects / samples:.1%})")
+    say(f"{suspects:,} of {samples:,} labels are suspect ({suspects / samples:.1%})")
     if out is not None:
         for path in ranked.save(out):
-            typer.echo(path)
+            print_path(path)
 
 
 def _worst(ranked: Audit, count: int) -> Table:
@@ -37,5 +38,5 @@ def _worst(ranked: Audit, count: int) -> Table:
     table = Table(*shown)
     for row in zip(*(ranked.columns[name][:count].tolist() for name in shown), strict=True):
         cells = (f"{cell:.3f}" if isinstance(cell, float) else str(cell) for cell in row)
-        table.add_row(*map(Text, cells))
+        table.add_row(*(Text(visible(cell)) for cell in cells))
     return table

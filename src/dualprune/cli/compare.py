@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from dualprune.cli.options import Data, Download, Model, Out, RecipeName
-from dualprune.cli.printing import print_table
+from dualprune.cli.printing import print_path, print_table
 from dualprune.cli.progress import watch
 
 
@@ -46,4 +46,4 @@ def compare(
     for table in comparison.tables:
         print_table(table)
     for path in [out / "results.jsonl", *comparison.figures]:
-        typer.echo(path)
+        print_path(path)

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from dualprune.cli.printing import print_table
+from dualprune.cli.printing import print_path, print_table
 from dualprune.cli.progress import watch
 
 
@@ -20,4 +20,4 @@ def demo(
     for table in comparison.tables:
         print_table(table)
     for path in comparison.figures:
-        typer.echo(path)
+        print_path(path)

@@ -1,29 +1,65 @@
 """`dualprune doctor`: what a run holds, and whether all of it can be read."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from dualprune.cli.printing import say
+from dualprune.errors import DamagedError
+from dualprune.files import read, read_json
 from dualprune.run.attempts import Attempt
 from dualprune.run.health import EpochHealth, Health, examine
+from dualprune.score.scored import Scored
 
 
 def doctor(run: Annotated[Path, typer.Argument(help="Folder of a run.")]) -> None:
     """Read all of a run and say what is there; the exit code is 1 if anything is damaged."""
     health = examine(run)
+    known = [*_examine_scores(run, health), *_examine_checkpoint(run / "checkpoint", health)]
+    health.leftovers = [path for path in health.leftovers if path not in known]
     for line in _report(run, health):
-        typer.echo(line)
+        say(line)
     if health.damage:
         raise typer.Exit(1)
+
+
+def _examine_scores(run: Path, health: Health) -> list[Path]:
+    """Read all scores, and give their files."""
+    paths = sorted((run / "scores").glob("*.parquet"))
+    for path in paths:
+        with health.noting_damage():
+            Scored.load(path)
+    return paths
+
+
+def _examine_checkpoint(folder: Path, health: Health) -> list[Path]:
+    """Check a checkpoint as far as that needs no torch, and give its files.
+
+    An experiment deletes the tensors once it has recorded all it needs.
+    """
+    paths = [folder / "state.json"]
+    if os.path.lexists(paths[0]):
+        with health.noting_damage():
+            state = read_json(paths[0])
+            paths.append(folder / state["tensors"])
+            if os.path.lexists(paths[1]):
+                read(paths[1], sha256=state["sha256"])
+            if not health.damage and state["epoch"] > len(health.epochs):
+                raise DamagedError(
+                    f"{folder} is of epoch {state['epoch']}, but {len(health.epochs)} are complete"
+                )
+    return paths
 
 
 def _report(run: Path, health: Health) -> Iterator[str]:
     description = health.description
     if description is not None:
         yield f"run         {run}"
-        yield f"samples     {description.samples:,} in {description.classes} classes"
+        classes = "" if description.classes is None else f" in {description.classes} classes"
+        yield f"samples     {description.samples:,}{classes}"
         yield f"signals     {', '.join(description.signals)}, from the {description.mode} pass"
     yield f"attempts    {len(health.attempts)}"
     for attempt in health.attempts:

@@ -1,7 +1,12 @@
-"""Print a table of an experiment in a terminal."""
+"""Print lines, paths and tables; no name may write into the terminal what it takes for commands."""
 
+import os
+import re
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+import typer
 from rich.console import Console
 from rich.table import Column
 from rich.table import Table as RichTable
@@ -11,11 +16,41 @@ if TYPE_CHECKING:
     from dualprune.experiments.table import Table
 
 
+_CONTROL = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
+)  # but for tabs and ends of lines; the later ones change the direction of writing
+
+
+def visible(text: str) -> str:
+    r"""Show characters that would control a terminal as escapes.
+
+    >>> print(visible("\x1b]0;title\x07 \u202egnp.exe"))
+    \x1b]0;title\x07 \u202egnp.exe
+    """
+    return _CONTROL.sub(lambda found: ascii(found[0])[1:-1], text)
+
+
+def say(line: str, *, err: bool = False) -> None:
+    """Print a line for people."""
+    typer.echo(visible(line), err=err)
+
+
+def print_path(path: Path) -> None:
+    """Print a path: byte for byte into a pipe, for the next command, and visibly elsewhere."""
+    piped = hasattr(sys.stdout, "buffer") and not sys.stdout.isatty()
+    typer.echo(os.fsencode(path) if piped else visible(str(path)))
+
+
 def print_table(table: "Table") -> None:
     """Print a table with its title and notes; names are never cut short."""
     first, *shares = table.header
     names = Column(first, no_wrap=True)
-    shown = RichTable(names, *shares, title=table.title, caption="\n".join(table.notes))
+    title, notes = _text(table.title, "table.title"), "\n".join(table.notes)
+    shown = RichTable(names, *shares, title=title, caption=_text(notes, "table.caption"))
     for name, row in table.rows.items():
-        shown.add_row(Text(name), *map(str, row))
+        shown.add_row(_text(name), *map(str, row))
     Console().print(shown)
+
+
+def _text(text: str, style: str = "") -> Text:
+    return Text(visible(text), style)

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 import typer
 
 from dualprune.cli.options import Data, Download, Model, Out, RecipeName, Seed
+from dualprune.cli.printing import print_path, say
 from dualprune.cli.progress import watch
 from dualprune.coreset import Coreset
 
@@ -52,19 +53,19 @@ def prune(
         download=download,
         watch=watch,
     )
-    typer.echo(out)
+    print_path(out)
     for line in _summary(coreset):
-        typer.echo(line, err=True)
+        say(line, err=True)
     if (out / "report.html").exists():
-        typer.echo(f"look at    {out / 'report.html'}", err=True)
+        say(f"look at    {out / 'report.html'}", err=True)
     else:
-        typer.echo("a page     pip install 'dualprune[report]' to have one to look at", err=True)
+        say("a page     pip install 'dualprune[report]' to have one to look at", err=True)
     if not (out / "moon.png").exists():
-        typer.echo("figures    pip install 'dualprune[plot]' to have them drawn", err=True)
+        say("figures    pip install 'dualprune[plot]' to have them drawn", err=True)
     if check:
         from dualprune.workflows.checking import read_check  # noqa: PLC0415 - loads torch
 
-        typer.echo(f"check      {read_check(out / 'check')}", err=True)
+        say(f"check      {read_check(out / 'check')}", err=True)
 
 
 def _summary(coreset: Coreset) -> Iterator[str]:

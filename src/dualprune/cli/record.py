@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from dualprune.cli.options import Data, Download, Model, Out, RecipeName, Seed
+from dualprune.cli.printing import print_path
 from dualprune.cli.progress import watch
 from dualprune.method import find_method, signals_for
 
@@ -50,4 +51,4 @@ def record(
             tell=watch("recording"),
         )
         if train.is_first():
-            typer.echo(out)
+            print_path(out)

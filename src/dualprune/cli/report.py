@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from dualprune.cli.options import Download
+from dualprune.cli.printing import print_path
 from dualprune.coreset import Coreset
 from dualprune.data import Images, load
 from dualprune.errors import InputError
@@ -48,7 +49,7 @@ def report(
     facts = gather(recorded, Coreset.load(folder) if chosen else None)
     samples = _samples(data, texts, download)
     lines = read(results) if results else ()
-    typer.echo(write_report(out or folder / "report.html", facts, samples=samples, results=lines))
+    print_path(write_report(out or folder / "report.html", facts, samples=samples, results=lines))
 
 
 def _samples(data: str | None, texts: Path | None, download: bool) -> Images | list[str] | None:

@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 from rich.table import Table as RichTable
 
-from dualprune.cli.printing import print_table
+from dualprune.cli.printing import print_path, print_table, say
 from dualprune.cli.progress import duration
 from dualprune.errors import MissingError
 from dualprune.experiments import Scale
@@ -71,7 +71,7 @@ def _print_cost(grid: "Grid", out: Path, processes: int | None) -> None:
     from dualprune.experiments import cost, runner  # noqa: PLC0415 - loads torch
 
     left = cost.estimate(runner.missing(grid, out), runner.workplace(out), processes)
-    typer.echo(
+    say(
         f"{left.recordings} recordings and {left.trainings} trainings are to be done, about "
         f"{duration(left.seconds)} in {left.processes} processes"
     )
@@ -81,7 +81,7 @@ def _run(grid: "Grid", out: Path, processes: int | None) -> "list[Line]":
     from dualprune.experiments import runner  # noqa: PLC0415 - loads torch
 
     with runner.processes_of_one_thread(processes) as pool:
-        return runner.run(grid, out, pool=pool, tell=partial(typer.echo, err=True))
+        return runner.run(grid, out, pool=pool, tell=partial(say, err=True))
 
 
 def _present(grid: "Grid", out: Path, lines: "list[Line]") -> None:
@@ -93,5 +93,5 @@ def _present(grid: "Grid", out: Path, lines: "list[Line]") -> None:
     if table is not None:
         print_table(table)
     for path in present.present(grid, lines, folder, runner.workplace(out)):
-        typer.echo(path)
-    typer.echo(folder)
+        print_path(path)
+    print_path(folder)

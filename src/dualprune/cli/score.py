@@ -8,6 +8,7 @@ import typer
 
 from dualprune.cli.knobs import command_for
 from dualprune.cli.options import Epochs, Runs
+from dualprune.cli.printing import print_path
 from dualprune.errors import InputError
 from dualprune.method import Arrays
 from dualprune.run import Run
@@ -33,7 +34,7 @@ def _score(
     scored = Scored(arrays.score(fn, knobs), fn.__name__, knobs, arrays.epochs, fingerprints)
     path = out or runs[0] / "scores" / scored.file_name
     scored.save(path)
-    typer.echo(path)
+    print_path(path)
 
 
 app = typer.Typer(no_args_is_help=True, help="Give every sample a score; prints the file's path.")

@@ -9,6 +9,7 @@ import typer
 
 from dualprune.cli.knobs import command_for
 from dualprune.cli.options import Epochs, Runs
+from dualprune.cli.printing import print_path, say
 from dualprune.errors import InputError
 from dualprune.method import Arrays, Method, choose_from, find_method
 from dualprune.run import Run
@@ -45,8 +46,8 @@ def _select(
     others = dict(method.reads) | dict(_pair(text) for text in reads or [])
     method = replace(method, select_knobs=knobs, reads=others)
     coreset = choose_from(arrays, method, k=k, seed=seed)
-    typer.echo(coreset.save(out))
-    typer.echo(
+    print_path(coreset.save(out))
+    say(
         f"kept {k:,} of {arrays.samples:,} samples ({k / arrays.samples:.1%}) with "
         f"{coreset.card.method}, seed {seed}",
         err=True,

@@ -7,6 +7,7 @@ import numpy as np
 import typer
 
 from dualprune.cli.options import Data, Download, Model, Out, RecipeName, Seed
+from dualprune.cli.printing import print_path, say
 from dualprune.cli.progress import duration, watch
 from dualprune.coreset import Coreset
 from dualprune.data import Images
@@ -48,13 +49,13 @@ def train(
             tell=watch("training"),
         )
         if train.is_first():
-            typer.echo(
+            say(
                 f"accuracy {result.accuracy:.2%} on {result.judged_on} images after "
                 f"{result.epochs} epochs on {result.kept:,} samples, "
                 f"{duration(result.seconds)} (best: {result.best_accuracy:.2%} in epoch "
                 f"{result.best_epoch})"
             )
-            typer.echo(out / "result.json")
+            print_path(out / "result.json")
 
 
 def _ids(folder: Path, images: Images) -> Array:

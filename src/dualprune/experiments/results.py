@@ -4,16 +4,18 @@ import json
 import os
 import platform
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
 from dualprune.errors import DamagedError, InputError
 from dualprune.experiments.grid import Key
-from dualprune.files import make_folders
+from dualprune.files import build, make_folders, seal
+from dualprune.files import read as read_file
 from dualprune.signatures import Array
 
 NUMBERS = 2
@@ -48,12 +50,13 @@ def read(path: Path, *, expected: Iterable[tuple[Key, str]] = ()) -> list[Line]:
     """Read all lines; refuse those of the `expected` cells that were made in another way.
 
     A last line without its end was being written when its process was killed; its cell is done
-    again.
+    again. Lines of format 1 have no seal.
     """
     if not path.exists():
         return []
-    *whole, _ = path.read_bytes().split(b"\n")
+    *whole, torn = read_file(path).split(b"\n")
     lines = [_parsed(path, number, text) for number, text in enumerate(whole, 1)]
+    _refuse_lost_end(path, len(whole) + 1, torn)
     wanted = dict(expected)
     other = [line for line in lines if line.key in wanted and not _same(line, wanted[line.key])]
     if other:
@@ -74,23 +77,38 @@ def append(path: Path, line: Line) -> None:
     make_folders(path.parent)
     with path.open("ab+") as file:
         _cut_torn_line(file)
-        file.write((json.dumps(asdict(line), sort_keys=True) + "\n").encode())
+        content = asdict(line)
+        sealed = {**content, "seal": seal(content)}
+        file.write((json.dumps(sealed, sort_keys=True) + "\n").encode())
         file.flush()
         os.fsync(file.fileno())
 
 
-def _cut_torn_line(file: Any) -> None:
-    file.seek(0)
-    content = file.read()
-    if not content.endswith(b"\n"):
-        file.truncate(content.rfind(b"\n") + 1)
+def _cut_torn_line(file: BinaryIO) -> None:
+    """Look at the last byte alone, and at all of the file only if a line is torn."""
+    file.seek(max(0, file.seek(0, os.SEEK_END) - 1))
+    if file.read() != b"\n":
+        file.seek(0)
+        file.truncate(file.read().rfind(b"\n") + 1)
 
 
 def _parsed(path: Path, number: int, text: bytes) -> Line:
     try:
-        return Line(**json.loads(text))
-    except (ValueError, TypeError) as error:
+        content = json.loads(text)
+        stated = content.pop("seal", None)
+        line = build(Line, content)
+    except (ValueError, TypeError, AttributeError, RecursionError) as error:
         raise DamagedError(f"{path} is damaged: line {number} is no result ({error})") from error
+    if stated not in (None, seal(content)):
+        raise DamagedError(f"{path} is damaged: line {number} does not match its seal")
+    return line
+
+
+def _refuse_lost_end(path: Path, number: int, torn: bytes) -> None:
+    """Refuse a whole line with something else than an end: no killed process leaves that."""
+    with suppress(ValueError):
+        json.loads(torn[:-1])
+        raise DamagedError(f"{path} is damaged: line {number} does not end as one")
 
 
 def made_with() -> str:

@@ -8,16 +8,16 @@ from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExe
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Thread
-from typing import Any
+from typing import Any, BinaryIO
 
 import torch
 
-from dualprune.errors import InputError
+from dualprune.errors import InputError, WriteError
 from dualprune.experiments.grid import Cell, Grid, Recording, recordings
 from dualprune.experiments.kinds import KINDS
 from dualprune.experiments.results import NUMBERS, Line, append, made_with, read
 from dualprune.experiments.work import make_recording
-from dualprune.files import make_folders
+from dualprune.files import make_folders, refuse_foreign
 from dualprune.train import Watch, silent
 
 
@@ -140,13 +140,24 @@ def lines_of(grid: Grid, out: Path) -> list[Line]:
 @contextmanager
 def _alone(out: Path) -> Iterator[None]:
     """Refuse to work where another runner does: each would undo what the other has begun."""
+    refuse_foreign(out, "runner.lock", "results.jsonl")
     make_folders(out)
-    with (out / "runner.lock").open("w") as lock:
+    with _open_lock(out / "runner.lock") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             raise InputError(f"another process works in {out}; wait, or choose another") from error
         yield
+
+
+def _open_lock(path: Path) -> BinaryIO:
+    """Open a file to lock: neither follow a link to another file nor empty what is there."""
+    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    try:
+        return os.fdopen(os.open(path, flags, 0o644), "rb")
+    except OSError as error:
+        reason = f"{error.strerror}; remove it if it is a link or a folder"
+        raise WriteError(f"cannot lock {path}: {reason}") from error
 
 
 def missing(grid: Grid, out: Path) -> list[Cell]:

@@ -14,7 +14,7 @@ from dualprune.coreset import Card, Coreset, digest
 from dualprune.dynamic import IES, InfoBatch, RandomEveryEpoch
 from dualprune.experiments.grid import Cell, Recording
 from dualprune.experiments.setting import Shifted
-from dualprune.files import make_folders, read_json, read_table, seal, write_table
+from dualprune.files import make_folders, read_json, read_table, reading, seal, write_table
 from dualprune.method import Arrays, choose_from
 from dualprune.method.choose import select_ids
 from dualprune.run import Run
@@ -149,7 +149,8 @@ def train_on(cell: Cell, home: Path, coreset: Coreset | None, watch: Watch) -> d
             setup, folder, ids=ids, seed=seed, dynamic=chooser, weights=weights, tell=tell, **length
         )
         shutil.rmtree(folder / "checkpoint")
-    return _values(read_json(folder / "result.json"), cell, coreset, home) | _uses(folder)
+    result = read_json(folder / "result.json")
+    return _values(result, cell, coreset, home) | _uses(folder, result.get("uses_sha256"))
 
 
 def _weights(cell: Cell, coreset: Coreset | None) -> Array | None:
@@ -175,12 +176,18 @@ def _values(
     }
 
 
-def _uses(folder: Path) -> dict[str, Any]:
-    """Say how unevenly a dynamic method used the samples, in quantiles."""
-    if not (folder / "uses.parquet").exists():
+def _uses(folder: Path, sha: str | None) -> dict[str, Any]:
+    """Say how unevenly a dynamic method used the samples, in quantiles.
+
+    Results of format 1 do not state the hash of the file.
+    """
+    path = folder / "uses.parquet"
+    if sha is None and not path.exists():
         return {}
-    uses = read_table(folder / "uses.parquet").column("uses").to_numpy()
-    return {"uses": np.quantile(uses, np.linspace(0, 1, _QUANTILES)).tolist()}
+    table = read_table(path, sha256=sha)
+    with reading(path):
+        uses = table.column("uses").to_numpy()
+        return {"uses": np.quantile(uses, np.linspace(0, 1, _QUANTILES)).tolist()}
 
 
 def _chooser(cell: Cell) -> Callable[[int, int], Dynamic]:

@@ -82,7 +82,7 @@ class Description:
     @staticmethod
     def load(root: Path) -> "Description":
         path = root / "run.json"
-        if not path.exists():
+        if not path.exists() and not path.is_symlink():
             raise MissingError(f"there is no run at {root}: it has no run.json")
         content = read_json(path)
         version = content.get("format")

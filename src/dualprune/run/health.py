@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from dualprune.errors import DamagedError
+from dualprune.errors import DamagedError, DualpruneError
 from dualprune.run.attempts import (
     Attempt,
     Epoch,
@@ -52,18 +52,24 @@ class Health:
 
     @contextmanager
     def noting_damage(self) -> Iterator[None]:
-        """Go on after what is damaged."""
+        """Go on after what is damaged, in whatever way that shows."""
         try:
             yield
-        except DamagedError as error:
+        except DualpruneError as error:
             self.damage.append(str(error))
+        except Exception as error:  # noqa: BLE001 - the rest is to be read
+            self.damage.append(f"{type(error).__name__}: {error}")
 
 
 def examine(root: Path) -> Health:
     """Read every file of a run and check it against its hashes, checksums and place."""
     health = Health()
-    with health.noting_damage():
+    try:
         health.description = description = Description.load(root)
+    except DamagedError as error:
+        health.damage.append(str(error))
+        return health
+    with health.noting_damage():
         health.attempts = find_attempts(root)
         epochs = find_epochs(root)
         health.incomplete = [e for e in epochs.values() if not e.is_complete]
@@ -141,11 +147,10 @@ def _examine_names_and_old_features(root: Path, health: Health, description: Des
 
 
 def _leftovers(root: Path) -> list[Path]:
-    """Files that a recording did not finish or did not write; readers skip them."""
+    """Files that a recording did not finish or did not write; readers of the run skip them."""
     known = {root / "run.json", root / "names.parquet", *old_features(root).values()}
     for attempt in find_attempts(root):
         known.add(attempt.folder / "start.json")
         for epoch in attempt.epochs().values():
             known |= {*epoch.parts.values(), epoch.folder / "features.parquet"}
-    paths = [*root.iterdir(), *(root / "attempts").rglob("*"), *(root / "features").rglob("*")]
-    return sorted(path for path in paths if path.is_file() and path not in known)
+    return sorted(path for path in root.rglob("*") if not path.is_dir() and path not in known)

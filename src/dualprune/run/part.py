@@ -8,6 +8,7 @@ takes a range of ids out of every part without touching the rest.
 
 import hashlib
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
@@ -19,7 +20,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dualprune.errors import DamagedError
-from dualprune.files import Draft, reading
+from dualprune.files import Draft, open_file, reading
 from dualprune.run.signals import column_of
 from dualprune.signatures import Array
 
@@ -144,9 +145,15 @@ class Part:
 
     def _columns(self, group: _Group, names: list[str]) -> list[Array]:
         with reading(self.path):
-            with pq.ParquetFile(
-                self.path, metadata=self.metadata, page_checksum_verification=True, pre_buffer=False
-            ) as file:
+            with (
+                pa.OSFile(os.fsencode(self.path)) as source,  # a str would have to be UTF-8
+                pq.ParquetFile(
+                    source,
+                    metadata=self.metadata,
+                    page_checksum_verification=True,
+                    pre_buffer=False,
+                ) as file,
+            ):
                 table = file.read_row_group(group.index, columns=names, use_threads=False)
             columns = [table.column(name).to_numpy() for name in names]
             for name, values in zip(names, columns, strict=True):
@@ -157,8 +164,8 @@ class Part:
 
 
 def _read_footer(path: Path) -> pq.FileMetaData:
-    size = path.stat().st_size
-    with path.open("rb") as file:
+    with open_file(path) as file:
+        size = os.fstat(file.fileno()).st_size
         file.seek(max(0, size - 8))
         tail = file.read(8)
         length = _footer_size(tail)

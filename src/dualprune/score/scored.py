@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dualprune.errors import DamagedError, MissingError
-from dualprune.files import make_folders, read_table, seal, write
+from dualprune.files import build, make_folders, read_table, reading, refuse_to_replace, seal, write
 from dualprune.signatures import Array
 
 
@@ -35,7 +35,11 @@ class Scored:
         return f"{self.score}-{seal(self.card)[:12]}.parquet"
 
     def save(self, path: Path) -> None:
-        """Write `id` and `score`; the card goes into the file's metadata."""
+        """Write `id` and `score`; the card goes into the file's metadata.
+
+        Only another file of scores is replaced.
+        """
+        refuse_to_replace(path, "a file of scores", Scored.load)
         table = pa.table({"id": np.arange(len(self.values)), "score": self.values})
         card = {**self.card, "scores_sha256": sha256(self.values.tobytes()).hexdigest()}
         sealed = json.dumps({**card, "seal": seal(card)})
@@ -49,18 +53,14 @@ class Scored:
     @staticmethod
     def load(path: str | os.PathLike[str]) -> "Scored":
         """Read what `save` wrote."""
-        if not Path(path).is_file():
+        path = Path(path)
+        if not path.exists():
             raise MissingError(f"there is no file of scores at {path}")
-        try:
-            table = read_table(Path(path))
+        table = read_table(path)
+        with reading(path):
             values = table.column("score").to_numpy()
             card = json.loads((table.schema.metadata or {})[b"dualprune"])
-        except (pa.ArrowException, OSError, ValueError, KeyError) as error:
-            raise DamagedError(f"{path} is not a readable file of scores: {error}") from error
-        stated = card.pop("seal", None)
-        if (
-            seal(card) != stated
-            or card.pop("scores_sha256") != sha256(values.tobytes()).hexdigest()
-        ):
-            raise DamagedError(f"{path} is damaged: it does not match its checksums")
-        return Scored(values, **card)
+            stated, sha = card.pop("seal"), sha256(values.tobytes()).hexdigest()
+            if seal(card) != stated or card.pop("scores_sha256") != sha:
+                raise DamagedError(f"{path} is damaged: it does not match its checksums")
+            return build(Scored, {**card, "values": values})

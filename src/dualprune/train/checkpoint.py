@@ -9,8 +9,8 @@ from safetensors.torch import load, save
 from torch import Tensor, nn
 from torch.optim import SGD
 
-from dualprune.errors import DamagedError, InputError
-from dualprune.files import make_folders, read_json, write, write_json
+from dualprune.errors import InputError
+from dualprune.files import make_folders, read, read_json, write, write_json
 from dualprune.signatures import Array
 
 _LONG = 100  # characters
@@ -46,13 +46,7 @@ def restore(
             raise InputError(
                 f"{folder} belongs to another training: {difference}; choose another folder"
             )
-    path = folder / state["tensors"]
-    if not path.exists():
-        raise DamagedError(f"{folder} is damaged: {path.name} is missing")
-    content = path.read_bytes()
-    if sha256(content).hexdigest() != state["sha256"]:
-        raise DamagedError(f"{path} is damaged: its bytes are not what was written")
-    tensors = load(content)
+    tensors = load(read(folder / state["tensors"], sha256=state["sha256"]))
     _fill(model, optimizer, tensors)
     return state, {name: value.numpy() for name, value in _under("array.", tensors).items()}
 

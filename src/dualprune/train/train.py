@@ -12,7 +12,7 @@ import torch
 
 from dualprune.coreset import digest
 from dualprune.errors import InputError
-from dualprune.files import write_json, write_table
+from dualprune.files import refuse_foreign, write_json, write_table
 from dualprune.record.processes import processes
 from dualprune.signatures import Array
 from dualprune.train.epoch import Dynamic, Plan
@@ -66,6 +66,7 @@ def train(
     weights
         One per sample; the loss of a batch is multiplied by their mean over it, as TDDS trains.
     """
+    refuse_foreign(out, "checkpoint")
     plan = _plan(setup, ids, epochs, iterations, seed)
     if dynamic is not None and processes()[1] > 1:
         raise InputError("dynamic pruning needs all losses, so it works in one process only")
@@ -92,10 +93,12 @@ def train(
     )
     result = _result(setup, plan, fitted.history)
     if is_first():
+        content = {**asdict(result), "settings": settings}
         if dynamic is not None:
             table = pa.table({"id": np.arange(len(fitted.uses)), "uses": fitted.uses})
-            write_table(out / "uses.parquet", table)
-        write_json(out / "result.json", {**asdict(result), "settings": settings})
+            written = write_table(out / "uses.parquet", table)
+            content["uses_sha256"] = sha256(written).hexdigest()
+        write_json(out / "result.json", content)
     return result
 
 

@@ -13,6 +13,7 @@ from dualprune.coreset import Coreset, Training
 from dualprune.data import Images, write_tree
 from dualprune.errors import InputError
 from dualprune.experiments.results import Line
+from dualprune.files import refuse_foreign
 from dualprune.method import (
     Arrays,
     Method,
@@ -113,8 +114,9 @@ def _refuse_to_materialize(images: Images, out: Path) -> None:
 def _refuse_another(
     out: Path, setup: Setup, method: Method, k: int, epochs: int, seed: int
 ) -> None:
-    """Refuse a folder that holds a coreset which was asked for in another way."""
+    """Refuse a folder that holds a coreset which was asked for in another way, or other files."""
     if not (out / "card.json").exists():
+        refuse_foreign(out, "run")
         return
     card = Coreset.load(out).card
     training = card.training

@@ -12,8 +12,8 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup
 
 from dualprune.data import Images
-from dualprune.errors import InputError, MissingError
-from dualprune.files import write
+from dualprune.errors import DamagedError, InputError, MissingError
+from dualprune.files import open_file, reading, refuse_to_replace, write
 from dualprune.report.facts import Facts
 from dualprune.report.page.compared import Result, summarise
 from dualprune.report.page.content import content
@@ -26,6 +26,8 @@ from dualprune.run import Run
 Samples = Images | Sequence[str] | None
 """The images of a dataset, its texts, or neither."""
 
+_MARK = b'<meta name="generator" content="dualprune">'
+_BEGINNING = 1000  # bytes of a page among which it is
 _SCRIPTS = ("data.js", "moon.js", "samples.js", "page.js")
 
 
@@ -38,6 +40,8 @@ def write_report(
 ) -> Path:
     """Write one HTML file that needs nothing else: no server, no network.
 
+    Only another page of dualprune is replaced.
+
     Parameters
     ----------
     samples
@@ -47,9 +51,16 @@ def write_report(
     """
     if find_spec("bokeh") is None:
         raise MissingError("the page needs Bokeh: pip install 'dualprune[report]'")
+    refuse_to_replace(Path(path), "a page of dualprune", _check_page)
     _refuse_other_samples(facts.run, samples)
     write(Path(path), _render(facts, samples, results).encode())
     return Path(path)
+
+
+def _check_page(path: Path) -> None:
+    with open_file(path) as file, reading(path):
+        if _MARK not in file.read(_BEGINNING):
+            raise DamagedError(f"{path} is no page of dualprune")
 
 
 def _refuse_other_samples(run: Run, samples: Samples) -> None:
