@@ -141,7 +141,8 @@ def make_folders(path: Path) -> None:
 
 def refuse_foreign(folder: Path, *ours: str) -> None:
     """Refuse a folder that holds something, but nothing of what we write before all else."""
-    names = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
+    with reading(folder):
+        names = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
     if names and not set(ours) & set(names):
         raise InputError(
             f"{folder} holds other files, such as {names[0]}; choose a new or empty folder"
@@ -209,11 +210,9 @@ def reading(path: Path) -> Iterator[None]:
 def open_file(path: Path) -> BinaryIO:
     """Open a regular file to read; what else is there is refused, a pipe is not waited for."""
     with reading(path):
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-        os.close(descriptor)
-        raise DamagedError(f"{path} is damaged: it is not a file")
-    return os.fdopen(descriptor, "rb")
+        if not stat.S_ISREG(path.stat().st_mode):
+            raise DamagedError(f"{path} is damaged: it is not a file")
+        return path.open("rb")
 
 
 def read(path: Path, *, most: int | None = None, sha256: str | None = None) -> bytes:

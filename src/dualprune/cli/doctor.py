@@ -40,18 +40,21 @@ def _examine_checkpoint(folder: Path, health: Health) -> list[Path]:
 
     An experiment deletes the tensors once it has recorded all it needs.
     """
-    paths = [folder / "state.json"]
-    if os.path.lexists(paths[0]):
-        with health.noting_damage():
-            state = read_json(paths[0])
-            paths.append(folder / state["tensors"])
-            if os.path.lexists(paths[1]):
-                read(paths[1], sha256=state["sha256"])
-            if not health.damage and state["epoch"] > len(health.epochs):
-                raise DamagedError(
-                    f"{folder} is of epoch {state['epoch']}, but {len(health.epochs)} are complete"
-                )
-    return paths
+    path, complete = folder / "state.json", len(health.epochs)
+    if not os.path.lexists(path):
+        return []
+    known = [path]
+    with health.noting_damage():
+        state = read_json(path)
+        tensors = folder / state["tensors"]
+        known.append(tensors)
+        if os.path.lexists(tensors):
+            read(tensors, sha256=state["sha256"])
+        if not health.damage and state["epoch"] > complete:
+            raise DamagedError(
+                f"{folder} is of epoch {state['epoch']}, but {complete} are complete"
+            )
+    return known
 
 
 def _report(run: Path, health: Health) -> Iterator[str]:

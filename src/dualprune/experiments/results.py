@@ -106,7 +106,7 @@ def _parsed(path: Path, number: int, text: bytes) -> Line:
 
 def _refuse_lost_end(path: Path, number: int, torn: bytes) -> None:
     """Refuse a whole line with something else than an end: no killed process leaves that."""
-    with suppress(ValueError):
+    with suppress(ValueError, RecursionError):
         json.loads(torn[:-1])
         raise DamagedError(f"{path} is damaged: line {number} does not end as one")
 
