@@ -4,7 +4,7 @@ PYTHON ?= python3.11
 # with it, differ between machines, and a CPU build that a machine has on disk may not be in the registry.
 TORCH = torch==2.13.0
 
-.PHONY: demo test check bench docs lock sbom clean
+.PHONY: demo test check bench torture docs lock sbom clean
 
 demo: .venv/installed
 	.venv/bin/dualprune demo
@@ -20,6 +20,9 @@ docs: .venv/installed
 
 bench: .venv/installed
 	.venv/bin/python -m benchmarks
+
+torture: .venv/installed
+	.venv/bin/python -m torture --out tortured
 
 lock: .tools/installed
 	.tools/bin/uv --config-file lock.toml pip compile -q -o requirements.lock pyproject.toml
