@@ -12,7 +12,7 @@ same operations run in the same order and give exactly the same result.
 """
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
 from typing import Any
@@ -99,9 +99,12 @@ def weighted_spread(
     return total
 
 
-def _in_threads(task: Callable[[Any], None], parts: Iterable[Any]) -> None:
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        list(pool.map(task, parts))
+def _in_threads(task: Callable[[Any], None], parts: Sequence[Any]) -> None:
+    if len(parts) == 1:  # a block of a run, whose other blocks have threads of their own
+        task(parts[0])
+    elif parts:
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            list(pool.map(task, parts))
 
 
 def _ready(values: Array, ids: slice) -> tuple[Array, int, int]:

@@ -62,6 +62,8 @@ def smallest_of_each(keys: Array, groups: Array, quotas: Array, ties: Array) -> 
     """
     if not quotas.any():
         return np.empty(0, np.int64)
+    pool = _with_all_smallest(keys, groups, quotas)
+    keys, groups, ties = keys[pool], groups[pool], ties[pool]
     chosen, unsure, missing = _surely_smallest(keys, groups, quotas)
     groups = groups[unsure].astype(np.uint16 if len(quotas) <= 2**16 else np.int64)
     ends = np.cumsum(np.bincount(groups, minlength=len(quotas)))
@@ -71,7 +73,22 @@ def smallest_of_each(keys: Array, groups: Array, quotas: Array, ties: Array) -> 
             below, equal = _below_and_equal(keys[members], k)
             chosen[members[below]] = True
             chosen[_first(members[equal], ties, k - len(below))] = True
-    return np.flatnonzero(chosen)
+    return pool[chosen]
+
+
+def _with_all_smallest(keys: Array, groups: Array, quotas: Array) -> Array:
+    """Give few positions that surely hold the smallest of each group, sorted.
+
+    They are the smallest overall, twice as many as wanted, and all of a group with too few there.
+    """
+    count = 2 * int(quotas.sum())
+    if 2 * count > len(keys):
+        return np.arange(len(keys))
+    enough = keys <= np.partition(keys, count)[count]
+    short = np.bincount(groups[enough], minlength=len(quotas)) < quotas
+    if short.any():
+        enough |= short[groups]
+    return np.flatnonzero(enough)
 
 
 def _surely_smallest(keys: Array, groups: Array, quotas: Array) -> tuple[Array, Array, Array]:
