@@ -189,6 +189,14 @@ def test_the_next_attempt_removes_what_killed_ones_left(tmp_path):
     assert not list(tmp_path.rglob(".*.tmp"))
 
 
+def test_the_next_file_in_a_folder_removes_what_a_killed_writer_left_and_nothing_else(tmp_path):
+    (tmp_path / ".mine.tmp").touch()
+    subprocess.run([sys.executable, "-c", LEAVES_ONE, tmp_path, "die"], check=False)
+    assert len(list(tmp_path.iterdir())) == 2
+    write(tmp_path / "name", b"whole")
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".mine.tmp", "name"]
+
+
 def test_an_error_while_writing_leaves_nothing(tmp_path):
     def fail():
         with draft(tmp_path, "name") as file:

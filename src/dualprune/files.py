@@ -22,6 +22,7 @@ import pyarrow.parquet as pq
 from dualprune.errors import DamagedError, DualpruneError, InputError, WriteError
 
 _LARGEST_JSON = 2**26
+_TEMPORARY = f".{'[0-9a-f]' * 32}.tmp"  # and no file of anybody else
 
 
 class Draft:
@@ -92,7 +93,8 @@ def _open_locked(temporary: Path) -> int:
 
 
 def write(path: Path, data: bytes | memoryview) -> None:
-    """Put `data` at `path`, atomically and durably."""
+    """Put `data` at `path`, atomically and durably; what killed writers left beside it goes."""
+    remove_abandoned(path.parent)
     with draft(path.parent, path.name) as file:
         file.write(data)
 
@@ -107,10 +109,11 @@ def _explain(path: Path, size: int, error: OSError) -> str:
 
 def remove_abandoned(folder: Path) -> None:
     """Remove temporary files of processes that were killed; those of living ones are locked."""
-    for path in folder.glob(".*.tmp"):
-        with contextlib.suppress(OSError), path.open("rb") as file:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            path.unlink()
+    with contextlib.suppress(OSError):  # who cannot tidy up can still write
+        for path in folder.glob(_TEMPORARY):
+            with contextlib.suppress(OSError), path.open("rb") as file:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                path.unlink()
 
 
 def make_folder(path: Path, *, exist_ok: bool = True) -> None:
