@@ -59,6 +59,8 @@ class Attempt:
             attempt = build(Attempt, {**content, "folder": folder})
             check_count("first_epoch", attempt.first_epoch, least=1)
             check_count("writers", attempt.writers, least=1)
+            for number in attempt.continues or []:
+                check_count("an attempt that it continues", number, least=1)
             return attempt
 
     def epochs(self) -> dict[int, "Epoch"]:
@@ -97,6 +99,8 @@ def _parts(folder: Path, writers: int) -> dict[int, Path]:
     for name in matches:
         if int(name[2]) != writers:
             continue
+        if int(name[1]) >= writers:
+            raise DamagedError(f"{folder / name[0]} belongs elsewhere: {writers} processes wrote")
         if int(name[1]) in parts:
             raise DamagedError(f"{folder} holds two parts of process {name[1]}")
         parts[int(name[1])] = folder / name[0]
@@ -119,7 +123,17 @@ def find_attempts(root: Path) -> list[Attempt]:
             attempts.append(Attempt.load(folder))
         elif _folders(folder):
             raise DamagedError(f"{folder} holds epochs but has lost its start.json")
+    _refuse_copies(attempts)
     return attempts
+
+
+def _refuse_copies(attempts: list[Attempt]) -> None:
+    owners: dict[str, str] = {}
+    for attempt in attempts:
+        owner = owners.setdefault(attempt.identity, attempt.folder.name)
+        if owner != attempt.folder.name:
+            path = attempt.folder / "start.json"
+            raise DamagedError(f"{path} is damaged: it is that of {owner}")
 
 
 History = dict[int, dict[int, Epoch]]
