@@ -239,6 +239,15 @@ def test_a_damaged_checkpoint_is_noticed_before_anything_is_loaded(stored, name,
     assert equal(content(*training), before)
 
 
+@pytest.mark.parametrize("lost", ["settings", "tensors", "sha256"])
+def test_what_is_sealed_but_no_checkpoint_is_refused(stored, lost):
+    state = read_json(stored[0] / "state.json")
+    del state[lost]
+    write_json(stored[0] / "state.json", state)
+    with pytest.raises(DamagedError, match=rf"state\.json is damaged: '{lost}'"):
+        restore(stored[0], *a_training(1), {"a": 1})
+
+
 def test_missing_tensors_are_noticed(stored):
     (stored[0] / "000007.safetensors").unlink()
     with pytest.raises(DamagedError, match=r"cannot read .*000007\.safetensors: No such file"):

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.optim import SGD
 
 from dualprune.errors import InputError
-from dualprune.files import make_folders, read, read_json, write, write_json
+from dualprune.files import make_folders, read, read_json, reading, write, write_json
 from dualprune.signatures import Array
 
 _LONG = 100  # characters
@@ -38,15 +38,17 @@ def restore(
     if not (folder / "state.json").exists():
         return {}, {}
     state = read_json(folder / "state.json")
+    with reading(folder / "state.json"):
+        known, path, sha = dict(state["settings"]), folder / state["tensors"], str(state["sha256"])
     for name, value in settings.items():
-        if (stored := state["settings"].get(name)) != value:
+        if (stored := known.get(name)) != value:
             difference = f"its {name} is {stored!r}, not {value!r}"
             if len(difference) >= _LONG:
                 difference = f"its {name} is another"
             raise InputError(
                 f"{folder} belongs to another training: {difference}; choose another folder"
             )
-    tensors = load(read(folder / state["tensors"], sha256=state["sha256"]))
+    tensors = load(read(path, sha256=sha))
     _fill(model, optimizer, tensors)
     return state, {name: value.numpy() for name, value in _under("array.", tensors).items()}
 
