@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import resource
 import shutil
 import subprocess
 import sys
@@ -29,7 +30,7 @@ from dualprune.experiments.results import NUMBERS, Line, append, read
 from dualprune.experiments.runner import _alone, lines_of, missing, run, workplace
 from dualprune.experiments.setting import settings
 from dualprune.experiments.table import as_latex, as_markdown
-from dualprune.experiments.work import train_on
+from dualprune.experiments.work import _read_result, train_on
 from dualprune.files import read_json, seal, write_json
 from dualprune.train import silent
 
@@ -244,6 +245,22 @@ def test_a_line_that_was_being_written_is_done_again(tmp_path):
     assert read(path) == [line(), line(seed=1)]
 
 
+def test_a_disk_that_becomes_full_is_our_error_and_the_next_line_is_whole(tmp_path):
+    path = tmp_path / "results.jsonl"
+    append(path, line())
+    _, most = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (path.stat().st_size + 40, most))
+    try:
+        with pytest.raises(WriteError, match=r"cannot write .*results\.jsonl: File too large"):
+            append(path, line(seed=1))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
+    assert not path.read_bytes().endswith(b"\n")
+    assert read(path) == [line()]
+    append(path, line(seed=1))
+    assert read(path) == [line(), line(seed=1)]
+
+
 def test_whatever_one_byte_becomes_it_is_noticed_or_changes_nothing(tmp_path):
     path, lines = tmp_path / "results.jsonl", [line(), line(seed=1)]
     for each in lines:
@@ -290,6 +307,12 @@ def test_a_damaged_line_is_an_error(tmp_path):
     path.write_bytes(path.read_bytes().replace(b"{", b"[", 1))
     with pytest.raises(DamagedError, match="line 1"):
         read(path)
+
+
+def test_a_sealed_file_that_is_no_result_is_refused(tmp_path):
+    write_json(tmp_path / "result.json", {"accuracy": 0.5})
+    with pytest.raises(DamagedError, match=r"result\.json is damaged: 'best_accuracy'"):
+        _read_result(tmp_path, None, None, tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -10,14 +10,13 @@ In the first epoch of an attempt, samples that it did not see keep the rows that
 before (a resumed loop may see only the rest of an epoch), unless it started from the beginning.
 """
 
-import os
 import re
 from dataclasses import dataclass, field, replace
 from itertools import count, takewhile
 from pathlib import Path
 
 from dualprune.errors import DamagedError
-from dualprune.files import build, read_json, reading
+from dualprune.files import build, entries, exists, read_json, reading
 from dualprune.run.description import check_count
 
 _PART = re.compile(r"part-(\d+)-of-(\d+)-[0-9a-f]{32}\.parquet")
@@ -94,9 +93,7 @@ class Epoch:
 def _parts(folder: Path, writers: int) -> dict[int, Path]:
     """Map each writing process to its file; other files are skipped."""
     parts: dict[int, Path] = {}
-    with reading(folder):
-        matches = filter(None, map(_PART.fullmatch, sorted(path.name for path in folder.iterdir())))
-    for name in matches:
+    for name in filter(None, (_PART.fullmatch(entry.name) for entry in entries(folder))):
         if int(name[2]) != writers:
             continue
         if int(name[1]) >= writers:
@@ -108,10 +105,8 @@ def _parts(folder: Path, writers: int) -> dict[int, Path]:
 
 
 def _folders(root: Path) -> list[Path]:
-    if not root.is_dir():
-        return []
-    with reading(root), os.scandir(root) as entries:
-        names = [entry.name for entry in entries if entry.name.isdecimal() and entry.is_dir()]
+    with reading(root):
+        names = [entry.name for entry in entries(root) if entry.name.isdecimal() and entry.is_dir()]
     return [root / name for name in sorted(names, key=int)]
 
 
@@ -119,7 +114,7 @@ def find_attempts(root: Path) -> list[Attempt]:
     """Attempts that began, oldest first; a folder without `start.json` was abandoned."""
     attempts = []
     for folder in _folders(root / "attempts"):
-        if (folder / "start.json").exists():
+        if exists(folder / "start.json"):
             attempts.append(Attempt.load(folder))
         elif _folders(folder):
             raise DamagedError(f"{folder} holds epochs but has lost its start.json")
