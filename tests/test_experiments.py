@@ -1,5 +1,6 @@
 """Experiments: every cell once, whatever happens on the way; nothing mixed; tables by hand."""
 
+import contextlib
 import json
 import os
 import re
@@ -9,7 +10,7 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, replace
-from itertools import product
+from itertools import combinations, product
 from threading import Event
 
 import numpy as np
@@ -285,7 +286,20 @@ def test_lines_of_format_1_have_no_seal_and_are_read(tmp_path):
     assert read(path) == [line(), line(seed=1)]
     first, second = map(json.loads, path.read_text().splitlines())
     assert "seal" not in first
+    assert second.pop("sealed")
     assert second.pop("seal") == seal(second)
+
+
+def test_a_line_that_lost_a_piece_is_refused_and_not_taken_for_one_of_format_1(tmp_path):
+    path = tmp_path / "results.jsonl"
+    append(path, line())
+    whole = path.read_bytes()
+    for start, end in combinations(range(len(whole)), 2):
+        with contextlib.suppress(ValueError):
+            json.loads(whole[:start] + whole[end:])
+            path.write_bytes(whole[:start] + whole[end:])
+            with contextlib.suppress(DamagedError):
+                assert read(path) in ([], [line()])
 
 
 def test_a_line_is_added_without_reading_those_before_it(tmp_path):
