@@ -4,14 +4,18 @@ import contextlib
 import os
 import shutil
 import subprocess
-from errno import EDQUOT, EIO, ENOSPC
+from errno import EACCES, EDQUOT, EIO, ENOSPC
 from functools import partial
 from itertools import count
 
 import pytest
+from torture.calls import between
+from torture.faults import failing
 
-from dualprune import Run
+from dualprune import Coreset, Run, choose
+from dualprune.data import load
 from dualprune.errors import DualpruneError, InputError, MissingError, WriteError
+from dualprune.experiments import results
 from tests.recording import (
     CLASSES,
     SAMPLES,
@@ -104,6 +108,34 @@ def test_a_resume_that_fails_can_be_repeated(tmp_path, start_epoch, code, lastin
         if not failed:
             break
     assert n > len(SYSTEM_CALLS)
+
+
+def looked_at(home):
+    yield partial(recorder, home / "new")
+    yield partial(recorder, home / "two", 3)
+    yield partial(Run, home / "two")
+    yield partial(Coreset.load, home / "coreset")
+    yield partial(results.read, home / "results.jsonl")
+    yield partial(load, home / "nothing.npz")
+
+
+@pytest.mark.parametrize("code", [EIO, EACCES])
+@pytest.mark.parametrize("number", range(6))
+def test_what_cannot_be_looked_at_is_an_error_that_names_it(tmp_path, code, number):
+    record(tmp_path / "home/two", 2)
+    choose(tmp_path / "home/two", "random", keep=9).save(tmp_path / "home/coreset")
+    for n in count(1):
+        home, hits, told = shutil.copytree(tmp_path / "home", tmp_path / str(n)), [], ""
+        work = [*looked_at(home)][number]
+        with between(failing(n, code, lasting=True, hits=hits), home):
+            try:
+                work()
+            except DualpruneError as error:
+                told = str(error)
+        if not hits:
+            break
+        assert f"(errno {code}" in told, (hits, told)
+        assert str(home) in told
 
 
 def test_faults_while_recovering_from_faults(tmp_path):

@@ -104,6 +104,15 @@ def test_a_lost_start_is_noticed(tmp_path, lost):
         Run(path)
 
 
+def test_the_start_of_another_attempt_is_refused(tmp_path):
+    path = tmp_path / "run"
+    record(path, 3)
+    record(path, 2, start_epoch=2, version=1)
+    shutil.copy(path / "attempts/0001/start.json", path / "attempts/0002/start.json")
+    with pytest.raises(DamagedError, match=r"0002/start\.json is damaged: it is that of 0001"):
+        Run(path)
+
+
 def test_a_lost_description_is_missing(tmp_path):
     record(tmp_path / "run", 1)
     (tmp_path / "run/run.json").unlink()
@@ -134,10 +143,18 @@ def test_parts_swapped_between_epochs_are_refused(tmp_path):
         Run(path)
 
 
+def test_a_part_of_one_process_too_many_is_refused_by_name(tmp_path):
+    path = record_with_two(tmp_path / "run", 2)
+    real = part(path, 2, 0)
+    shutil.copy(real, real.with_name(real.name.replace("part-0", "part-2")))
+    with pytest.raises(DamagedError, match=r"part-2-of-2-.* belongs elsewhere: 2 processes"):
+        Run(path)
+
+
 def test_parts_swapped_between_processes_are_refused(tmp_path):
     path = record_with_two(tmp_path / "run", 1)
     one, other = part(path, 1, 0), part(path, 1, 1)
-    one.rename(one.with_name(one.name.replace("part-0", "part-9")))
+    one.rename(one.with_name(one.name.replace("part-0", "part-1")))
     other.rename(other.with_name(other.name.replace("part-1", "part-0")))
     with pytest.raises(DamagedError, match="belongs elsewhere: its writer is 1, not 0"):
         Run(path)

@@ -1,14 +1,16 @@
 """Experiments: every cell once, whatever happens on the way; nothing mixed; tables by hand."""
 
+import contextlib
 import json
 import os
 import re
+import resource
 import shutil
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, replace
-from itertools import product
+from itertools import combinations, product
 from threading import Event
 
 import numpy as np
@@ -29,7 +31,7 @@ from dualprune.experiments.results import NUMBERS, Line, append, read
 from dualprune.experiments.runner import _alone, lines_of, missing, run, workplace
 from dualprune.experiments.setting import settings
 from dualprune.experiments.table import as_latex, as_markdown
-from dualprune.experiments.work import train_on
+from dualprune.experiments.work import _read_result, train_on
 from dualprune.files import read_json, seal, write_json
 from dualprune.train import silent
 
@@ -244,6 +246,22 @@ def test_a_line_that_was_being_written_is_done_again(tmp_path):
     assert read(path) == [line(), line(seed=1)]
 
 
+def test_a_disk_that_becomes_full_is_our_error_and_the_next_line_is_whole(tmp_path):
+    path = tmp_path / "results.jsonl"
+    append(path, line())
+    _, most = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (path.stat().st_size + 40, most))
+    try:
+        with pytest.raises(WriteError, match=r"cannot write .*results\.jsonl: File too large"):
+            append(path, line(seed=1))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
+    assert not path.read_bytes().endswith(b"\n")
+    assert read(path) == [line()]
+    append(path, line(seed=1))
+    assert read(path) == [line(), line(seed=1)]
+
+
 def test_whatever_one_byte_becomes_it_is_noticed_or_changes_nothing(tmp_path):
     path, lines = tmp_path / "results.jsonl", [line(), line(seed=1)]
     for each in lines:
@@ -268,7 +286,20 @@ def test_lines_of_format_1_have_no_seal_and_are_read(tmp_path):
     assert read(path) == [line(), line(seed=1)]
     first, second = map(json.loads, path.read_text().splitlines())
     assert "seal" not in first
+    assert second.pop("sealed")
     assert second.pop("seal") == seal(second)
+
+
+def test_a_line_that_lost_a_piece_is_refused_and_not_taken_for_one_of_format_1(tmp_path):
+    path = tmp_path / "results.jsonl"
+    append(path, line())
+    whole = path.read_bytes()
+    for start, end in combinations(range(len(whole)), 2):
+        with contextlib.suppress(ValueError):
+            json.loads(whole[:start] + whole[end:])
+            path.write_bytes(whole[:start] + whole[end:])
+            with contextlib.suppress(DamagedError):
+                assert read(path) in ([], [line()])
 
 
 def test_a_line_is_added_without_reading_those_before_it(tmp_path):
@@ -290,6 +321,12 @@ def test_a_damaged_line_is_an_error(tmp_path):
     path.write_bytes(path.read_bytes().replace(b"{", b"[", 1))
     with pytest.raises(DamagedError, match="line 1"):
         read(path)
+
+
+def test_a_sealed_file_that_is_no_result_is_refused(tmp_path):
+    write_json(tmp_path / "result.json", {"accuracy": 0.5})
+    with pytest.raises(DamagedError, match=r"result\.json is damaged: 'best_accuracy'"):
+        _read_result(tmp_path, None, None, tmp_path)
 
 
 @pytest.mark.parametrize(

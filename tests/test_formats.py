@@ -155,7 +155,7 @@ def test_more_samples_than_fit_into_memory_are_refused_before_anything_is_read(t
 
 
 @pytest.mark.parametrize("name", ["first_epoch", "writers", "identity", "continues", "run"])
-@pytest.mark.parametrize("value", [None, -1, "x", [7], {}])
+@pytest.mark.parametrize("value", [None, -1, "x", [7], [[7]], {}])
 def test_a_forged_start_json_with_a_valid_seal_is_our_error(tmp_path, name, value):
     write_run(tmp_path / "run", trajectories())
     path = tmp_path / "run/attempts/0001/start.json"

@@ -1,15 +1,18 @@
 """What an attack found: rows, labels and runs that got lost without a word."""
 
+import errno
+import os
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
 from dualprune import Recorder, Run, choose
-from dualprune.errors import InputError
+from dualprune.errors import InputError, WriteError
 from dualprune.files import draft, make_folders, write
 from dualprune.run.writer import write_part
 from tests.run_by_hand import NOTHING_ODD, start
@@ -187,6 +190,27 @@ def test_the_next_attempt_removes_what_killed_ones_left(tmp_path):
     assert len(list(tmp_path.rglob(".*.tmp"))) == 3
     start(tmp_path, 4, 2, ["loss"], start_epoch=2)
     assert not list(tmp_path.rglob(".*.tmp"))
+
+
+def test_the_next_file_in_a_folder_removes_what_a_killed_writer_left_and_nothing_else(tmp_path):
+    (tmp_path / ".mine.tmp").touch()
+    subprocess.run([sys.executable, "-c", LEAVES_ONE, tmp_path, "die"], check=False)
+    assert len(list(tmp_path.iterdir())) == 2
+    write(tmp_path / "name", b"whole")
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".mine.tmp", "name"]
+
+
+def test_a_file_that_cannot_be_locked_is_not_kept_open(tmp_path, monkeypatch):
+    def fail(_):
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    monkeypatch.setattr(os, "fstat", fail)
+    with pytest.raises(WriteError, match=r"name: .*\(errno 5\)"):
+        write(tmp_path / "name", b"whole")
+    monkeypatch.undo()
+    assert len(list(Path("/proc/self/fd").iterdir())) == before
+    assert not list(tmp_path.iterdir())
 
 
 def test_an_error_while_writing_leaves_nothing(tmp_path):

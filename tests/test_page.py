@@ -141,6 +141,13 @@ def test_the_same_inputs_give_the_same_bytes(tmp_path, run):
     assert (tmp_path / "three.html").read_bytes() == one
 
 
+def test_a_card_may_name_what_cannot_be_encoded(tmp_path):
+    names = ("lone \ud800", "\udfff", "\ud800 data", "x" * 2**20)
+    page = write_hostile(tmp_path, names, "page")
+    assert "lone ? with recipe ?: not a published" in page.read_text("utf-8")
+    assert page.stat().st_size < 2**21
+
+
 @pytest.mark.parametrize("trained", [True, False])
 def test_hostile_names_make_no_element_and_no_attribute(tmp_path, trained):
     alike = tuple(f"name {i}" for i in range(len(HOSTILE)))

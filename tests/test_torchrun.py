@@ -125,6 +125,16 @@ def test_a_process_may_see_nothing_and_all_are_refused_together(tmp_path):
     assert starts(path) == [(1, 2)]
 
 
+@pytest.mark.parametrize("stopped", [0, 1])
+def test_a_process_that_is_stopped_is_named_after_a_limit(tmp_path, stopped):
+    path = tmp_path / "run"
+    torchrun(tmp_path, "wait_for_stopped", path=str(path), stopped=stopped)
+    message = Path(f"{path}-waited").read_text()
+    assert "waited 0.5 seconds for all 2 processes" in message
+    assert f"there is no answer of process {stopped}," in message
+    assert not path.exists()
+
+
 # ---------------------------------------------------------------------------- simulated
 
 
@@ -145,7 +155,7 @@ def recorders(monkeypatch, path, world, samples, start_epoch=None):
             job.setattr("dualprune.record.recorder.processes", lambda rank=rank: (rank, world))
             job.setattr(
                 "dualprune.record.recorder.start_together",
-                lambda begin, rank, _: begin() if rank == 0 else len(starts(path)),
+                lambda begin, rank, *_: begin() if rank == 0 else len(starts(path)),
             )
             made.append(Recorder(path, samples=samples, classes=2, start_epoch=start_epoch))
     return made

@@ -2,6 +2,9 @@
 
 import math
 import os
+import signal
+import subprocess
+import sys
 from copy import deepcopy
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -22,7 +25,7 @@ from torch.optim.optimizer import register_optimizer_step_post_hook
 from dualprune import Recorder, Run
 from dualprune.data import in_memory, load, write_tree
 from dualprune.errors import DamagedError, InputError, WriteError
-from dualprune.files import read_json, write_json
+from dualprune.files import draft_folder, read_json, write_json
 from dualprune.method import Arrays
 from dualprune.report.figures import draw_moons, moon
 from dualprune.train import Setup, recipes, record, train
@@ -237,6 +240,15 @@ def test_a_damaged_checkpoint_is_noticed_before_anything_is_loaded(stored, name,
     with pytest.raises(DamagedError, match=name):
         restore(stored[0], *training, {"a": 1})
     assert equal(content(*training), before)
+
+
+@pytest.mark.parametrize("lost", ["settings", "tensors", "sha256"])
+def test_what_is_sealed_but_no_checkpoint_is_refused(stored, lost):
+    state = read_json(stored[0] / "state.json")
+    del state[lost]
+    write_json(stored[0] / "state.json", state)
+    with pytest.raises(DamagedError, match=rf"state\.json is damaged: '{lost}'"):
+        restore(stored[0], *a_training(1), {"a": 1})
 
 
 def test_missing_tensors_are_noticed(stored):
@@ -469,6 +481,29 @@ def test_a_tree_is_not_there_by_half(tmp_path, photos, how):
     assert not list((tmp_path / "out").iterdir())
 
 
+DIES_WHILE_COPYING = """
+import os, shutil, signal, sys
+from pathlib import Path
+from dualprune.data import load, write_tree
+
+shutil.copyfile = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+write_tree(load(sys.argv[1])[0], Path(sys.argv[2]), "copy")
+"""
+
+
+def test_the_next_tree_removes_what_a_killed_one_left_but_not_that_of_a_living_one(
+    tmp_path, photos
+):
+    folder, living = tmp_path / "out/images", tmp_path / "out/other"
+    killed = [sys.executable, "-c", DIES_WHILE_COPYING, tmp_path / "photos", folder]
+    assert subprocess.run(killed, check=False).returncode == -signal.SIGKILL
+    assert len(list(folder.parent.iterdir())) == 1
+    with draft_folder(living) as building:
+        write_tree(photos, folder, "copy")
+        assert {*folder.parent.iterdir()} == {building, folder}
+    assert {*folder.parent.iterdir()} == {living, folder}
+
+
 @pytest.mark.parametrize("how", ["copy", "link"])
 def test_a_tree_is_on_the_disk_before_it_appears(tmp_path, photos, how, monkeypatch):
     folder, synced, fsync = tmp_path / "out" / "images", [], os.fsync
@@ -480,7 +515,8 @@ def test_a_tree_is_on_the_disk_before_it_appears(tmp_path, photos, how, monkeypa
 
     monkeypatch.setattr(os, "fsync", recorded)
     write_tree(photos, folder, how)
-    *before, (last, _) = [row for row in synced if row[0] != folder.parent or row[1]]
+    outside = {tmp_path, folder.parent}
+    *before, (last, _) = [row for row in synced if row[0] not in outside or row[1]]
     assert last == folder.parent
     assert not any(appeared for _, appeared in before)
     files = [*photos.names] if how == "copy" else []
@@ -507,7 +543,7 @@ def test_classes_that_are_one_to_the_disk_are_refused(tmp_path, monkeypatch):
         return path.name.lower() in [other.name.lower() for other in path.parent.glob("*")]
 
     images, _ = load(tmp_path / "photos")
-    monkeypatch.setattr(os.path, "lexists", ignores_case)
+    monkeypatch.setattr("dualprune.data.tree.exists", ignores_case)
     with pytest.raises(InputError, match=r"cannot write cat/2\.png: to this disk, cat is the same"):
         write_tree(images, tmp_path / "images", "copy")
 

@@ -81,8 +81,22 @@ def refuse(path):
         Path(f"{path}-refused-{rank()}").write_text(str(error))
 
 
+def wait_for_stopped(path, stopped):
+    """Stop one process; the other one says what it waited for, and lets it go on and end."""
+    own, pids = torch.tensor(os.getpid()), [torch.zeros((), dtype=torch.int64) for _ in range(2)]
+    distributed.all_gather(pids, own)
+    if rank() == stopped:
+        os.kill(os.getpid(), signal.SIGSTOP)
+        return
+    try:
+        Recorder(path, samples=2, classes=CLASSES, timeout=0.5)
+    except DualpruneError as error:
+        Path(f"{path}-waited").write_text(str(error))
+    os.kill(int(pids[stopped]), signal.SIGCONT)
+
+
 if __name__ == "__main__":
     distributed.init_process_group("gloo", timeout=timedelta(seconds=60))
-    job = {"train": train, "refuse": refuse}[sys.argv[1]]
+    job = {"train": train, "refuse": refuse, "wait_for_stopped": wait_for_stopped}[sys.argv[1]]
     job(**json.loads(sys.argv[2]))
     distributed.destroy_process_group()

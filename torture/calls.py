@@ -7,7 +7,8 @@ import os
 
 import pyarrow.parquet as pq
 
-NAMES = ("open", "mkdir", "rmdir", "unlink", "rename", "replace", "stat", "listdir", "scandir")
+NAMES = ("open", "mkdir", "rmdir", "unlink", "rename", "replace", "stat", "lstat", "listdir")
+NAMES += ("scandir", "symlink", "readlink")
 NAMES += ("write", "fsync", "fstat", "pread", "close")  # of a descriptor
 
 

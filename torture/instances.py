@@ -14,7 +14,6 @@ from dualprune import Coreset, Run, choose
 from dualprune.coreset import coreset
 from dualprune.dynamic import RandomEveryEpoch
 from dualprune.experiments import results, work
-from dualprune.files import read_json
 from dualprune.run.writer import write_part
 from dualprune.score.scored import Scored
 from dualprune.train import Setup, recipes, train
@@ -91,9 +90,7 @@ def read_results(home):
 
 
 def read_result(home):
-    result = read_json(home / "trained/result.json")
-    uses = work._uses(home / "trained", result.get("uses_sha256"))
-    return result, work._values(result, None, None, home), uses
+    return work._read_result(home / "trained", None, None, home)
 
 
 def read_checkpoint(home):

@@ -22,6 +22,7 @@ import pyarrow.parquet as pq
 from dualprune.errors import DamagedError, DualpruneError, InputError, WriteError
 
 _LARGEST_JSON = 2**26
+_TEMPORARY = f".{'[0-9a-f]' * 32}.tmp"  # and no file of anybody else
 
 
 class Draft:
@@ -79,70 +80,118 @@ def draft(folder: Path, name: str = "") -> Iterator[Draft]:
         raise WriteError(_explain(folder / file.name, file.size, error)) from error
 
 
+@contextlib.contextmanager
+def draft_folder(path: Path) -> Iterator[Path]:
+    """Let a new folder be filled under a temporary name; it gets its own when it is complete.
+
+    It is locked as a temporary file is. What is filled in must be made durable by who does it.
+    """
+    make_folders(path.parent)
+    building = path.with_name(f".{uuid4().hex}.tmp")
+    with writing(path), contextlib.ExitStack() as at_end:
+        at_end.callback(shutil.rmtree, building, ignore_errors=True)
+        building.mkdir()
+        at_end.callback(os.close, descriptor := os.open(building, os.O_RDONLY))
+        with contextlib.suppress(OSError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield building
+        building.rename(path)
+        sync(path.parent)
+
+
 def _open_locked(temporary: Path) -> int:
     """Open a new file and lock it; again if it was removed before it was locked."""
     while True:
         flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
         descriptor = os.open(temporary, flags, 0o644)
-        with contextlib.suppress(OSError):  # where there are no locks, nothing is removed either
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-        if os.fstat(descriptor).st_nlink:
-            return descriptor
-        os.close(descriptor)
+        with contextlib.ExitStack() as at_end:
+            at_end.callback(os.close, descriptor)
+            with contextlib.suppress(OSError):  # where there are no locks, nothing is removed
+                fcntl.flock(descriptor, fcntl.LOCK_EX)
+            if os.fstat(descriptor).st_nlink:
+                at_end.pop_all()
+                return descriptor
 
 
 def write(path: Path, data: bytes | memoryview) -> None:
-    """Put `data` at `path`, atomically and durably."""
+    """Put `data` at `path`, atomically and durably; what killed writers left beside it goes."""
+    remove_abandoned(path.parent)
     with draft(path.parent, path.name) as file:
         file.write(data)
 
 
+@contextlib.contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Turn an error of the system while something is written into one of ours that names it."""
+    try:
+        yield
+    except DualpruneError:
+        raise
+    except OSError as error:
+        raise WriteError(_explain(path, 0, error)) from error
+
+
 def _explain(path: Path, size: int, error: OSError) -> str:
-    message = f"cannot write {path}: {error.strerror or error}"
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        free = shutil.disk_usage(path.parent).free
-        message += f" ({size:,} bytes needed, {free:,} free); free some space and try again"
-    return message
+    message = f"cannot write {path}: {error.strerror or error} (errno {error.errno}"
+    if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+        return f"{message}); remove the cause and try again"
+    free = shutil.disk_usage(path.parent).free
+    needed = f"{size:,} bytes needed, " if size else ""
+    return f"{message}; {needed}{free:,} free); free some space and try again"
 
 
 def remove_abandoned(folder: Path) -> None:
-    """Remove temporary files of processes that were killed; those of living ones are locked."""
-    for path in folder.glob(".*.tmp"):
-        with contextlib.suppress(OSError), path.open("rb") as file:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            path.unlink()
+    """Remove temporary files and folders of killed processes; those of living ones are locked."""
+    with contextlib.suppress(OSError):  # who cannot tidy up can still write
+        for path in folder.glob(_TEMPORARY):
+            with contextlib.suppress(OSError), contextlib.ExitStack() as at_end:
+                descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+                at_end.callback(os.close, descriptor)
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
+def exists(path: Path) -> bool:
+    """Say whether anything is there, if only a link to nothing; not to be able to is an error."""
+    with reading(path), contextlib.suppress(FileNotFoundError, NotADirectoryError):
+        path.lstat()
+        return True
+    return False
+
+
+def entries(folder: Path) -> list[os.DirEntry[str]]:
+    """Give what a folder holds, sorted by name: nothing if there is no such folder."""
+    absent = contextlib.suppress(FileNotFoundError, NotADirectoryError)
+    with reading(folder), absent, os.scandir(folder) as found:
+        return sorted(found, key=lambda entry: entry.name)
+    return []
 
 
 def make_folder(path: Path, *, exist_ok: bool = True) -> None:
     """Make one folder, durably. With `exist_ok=False` only one of several processes succeeds."""
-    try:
-        os.mkdir(path)  # noqa: PTH102 - fault tests replace the functions of os
-    except FileExistsError as error:
-        if not exist_ok:
-            raise
-        if not path.is_dir():
-            raise WriteError(f"cannot make the folder {path}: a file is in its place") from error
-    except OSError as error:
-        raise WriteError(f"cannot make the folder {path}: {error.strerror}") from error
-    try:
+    with writing(path):
+        try:
+            os.mkdir(path)  # noqa: PTH102 - fault tests replace the functions of os
+        except FileExistsError as error:
+            if not exist_ok:
+                raise InputError(f"{path} is already there") from error
+            if not path.is_dir():
+                raise WriteError(f"cannot write {path}: a file is in its place") from error
         # also if it exists: the process that created it may have died before finishing
         sync(path.parent)
-    except OSError as error:
-        raise WriteError(f"cannot make the folder {path} durable: {error.strerror}") from error
 
 
 def make_folders(path: Path) -> None:
     """Make a folder and those above it that are missing; what killed writers left in it goes."""
     for folder in reversed([path, *path.parents]):
-        if folder == path or not folder.exists():
+        if folder == path or not exists(folder):
             make_folder(folder)
     remove_abandoned(path)
 
 
 def refuse_foreign(folder: Path, *ours: str) -> None:
     """Refuse a folder that holds something, but nothing of what we write before all else."""
-    with reading(folder):
-        names = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
+    names = [entry.name for entry in entries(folder)]
     if names and not set(ours) & set(names):
         raise InputError(
             f"{folder} holds other files, such as {names[0]}; choose a new or empty folder"
@@ -151,7 +200,7 @@ def refuse_foreign(folder: Path, *ours: str) -> None:
 
 def refuse_to_replace(path: Path, what: str, check: Callable[[Path], object]) -> None:
     """Refuse to write where there is a file that is not ours, so that `check` cannot read it."""
-    if os.path.lexists(path):
+    if exists(path):
         try:
             check(path)
         except DualpruneError as error:
@@ -203,6 +252,7 @@ def reading(path: Path) -> Iterator[None]:
         raise DamagedError(f"{path} is damaged: {error}") from error
     except (OSError, pa.ArrowException) as error:  # Arrow's have no number of the system
         if reason := getattr(error, "strerror", None):
+            reason += f" (errno {error.errno}); remove the cause and try again"
             raise DamagedError(f"cannot read {path}: {reason}") from error
         raise DamagedError(f"{path} is damaged: {error}") from error
 

@@ -1,6 +1,5 @@
 """`dualprune doctor`: what a run holds, and whether all of it can be read."""
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
@@ -9,7 +8,7 @@ import typer
 
 from dualprune.cli.printing import say
 from dualprune.errors import DamagedError
-from dualprune.files import read, read_json
+from dualprune.files import entries, exists, read, read_json
 from dualprune.run.attempts import Attempt
 from dualprune.run.health import EpochHealth, Health, examine
 from dualprune.score.scored import Scored
@@ -28,7 +27,8 @@ def doctor(run: Annotated[Path, typer.Argument(help="Folder of a run.")]) -> Non
 
 def _examine_scores(run: Path, health: Health) -> list[Path]:
     """Read all scores, and give their files."""
-    paths = sorted((run / "scores").glob("*.parquet"))
+    folder = run / "scores"
+    paths = [folder / entry.name for entry in entries(folder) if entry.name.endswith(".parquet")]
     for path in paths:
         with health.noting_damage():
             Scored.load(path)
@@ -41,14 +41,14 @@ def _examine_checkpoint(folder: Path, health: Health) -> list[Path]:
     An experiment deletes the tensors once it has recorded all it needs.
     """
     path, complete = folder / "state.json", len(health.epochs)
-    if not os.path.lexists(path):
+    if not exists(path):
         return []
     known = [path]
     with health.noting_damage():
         state = read_json(path)
         tensors = folder / state["tensors"]
         known.append(tensors)
-        if os.path.lexists(tensors):
+        if exists(tensors):
             read(tensors, sha256=state["sha256"])
         if not health.damage and state["epoch"] > complete:
             raise DamagedError(

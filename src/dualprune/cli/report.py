@@ -10,6 +10,7 @@ from dualprune.cli.printing import print_path
 from dualprune.coreset import Coreset
 from dualprune.data import Images, load
 from dualprune.errors import InputError
+from dualprune.files import exists
 from dualprune.run import Run
 
 
@@ -42,8 +43,8 @@ def report(
     from dualprune.report.facts import gather  # noqa: PLC0415
     from dualprune.report.page import write_report  # noqa: PLC0415 - reads templates
 
-    chosen = (folder / "card.json").is_file()
-    if chosen and run is None and not (folder / "run").exists():
+    chosen = exists(folder / "card.json")
+    if chosen and run is None and not exists(folder / "run"):
         raise InputError(f"{folder} does not hold the run it was chosen from; say --run RUN")
     recorded = Run(run or (folder / "run" if chosen else folder))
     facts = gather(recorded, Coreset.load(folder) if chosen else None)

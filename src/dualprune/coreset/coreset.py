@@ -13,7 +13,15 @@ import pyarrow as pa
 
 from dualprune.coreset.card import Card
 from dualprune.errors import DamagedError, InputError, MissingError
-from dualprune.files import make_folders, read_json, read_table, reading, write_json, write_table
+from dualprune.files import (
+    exists,
+    make_folders,
+    read_json,
+    read_table,
+    reading,
+    write_json,
+    write_table,
+)
 from dualprune.signatures import Array
 
 FORMAT = 2
@@ -69,7 +77,7 @@ class Coreset:
         Very many samples become several files, by ranges of ids, in a folder `coreset.parquet`.
         """
         folder = Path(path)
-        if (folder / "card.json").exists():
+        if exists(folder / "card.json"):
             raise InputError(f"{folder} already holds a coreset; choose another folder")
         make_folders(folder)
         table, name = self.to_arrow(), "coreset.parquet"
@@ -87,7 +95,7 @@ class Coreset:
     def load(path: str | os.PathLike[str]) -> "Coreset":
         """Read what `save` wrote, also in format 1."""
         folder = Path(path)
-        if not (folder / "card.json").exists():
+        if not exists(folder / "card.json"):
             raise MissingError(f"there is no coreset at {folder}: it has no card.json")
         content = read_json(folder / "card.json")
         version = content.pop("format", 1)

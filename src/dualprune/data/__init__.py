@@ -17,6 +17,7 @@ from dualprune.data.npz import read_npz
 from dualprune.data.split import long_tail, validation_split
 from dualprune.data.tree import write_tree
 from dualprune.errors import MissingError
+from dualprune.files import reading
 
 __all__ = [
     "CORRUPTIONS",
@@ -77,11 +78,13 @@ def load(
         default = Path(os.environ.get("DUALPRUNE_DATA") or "~/.cache/dualprune")
         return NAMED[data](root or default.expanduser(), download)
     path = Path(data).expanduser()
-    if path.is_dir():
+    with reading(path):
+        is_folder, is_file = path.is_dir(), path.is_file()
+    if is_folder:
         if out is not None:
             refuse_among_images(path, out)
         return read_sets(path, size)
-    if path.is_file() and path.suffix == ".npz":
+    if is_file and path.suffix == ".npz":
         return read_npz(path), None
     raise MissingError(
         f"there is no data {str(data)!r}: it is neither a folder, nor an .npz file, nor one of the "

@@ -1,14 +1,12 @@
 """Write image files as a new folder tree, linked or copied."""
 
-import os
 import shutil
 from pathlib import Path
 from typing import Literal
-from uuid import uuid4
 
 from dualprune.data.images import Images
-from dualprune.errors import InputError, WriteError
-from dualprune.files import make_folders, sync
+from dualprune.errors import InputError
+from dualprune.files import draft_folder, exists, sync
 
 
 def write_tree(images: Images, folder: Path, how: Literal["link", "copy"]) -> None:
@@ -17,21 +15,13 @@ def write_tree(images: Images, folder: Path, how: Literal["link", "copy"]) -> No
     When this returns, it survives a power cut. Two names that are one to the disk, as if they
     differ only in case, are refused.
     """
-    if os.path.lexists(folder):
+    if exists(folder):
         raise InputError(f"{folder} is in the way; choose another folder")
-    building = folder.with_name(f".{uuid4().hex}.tmp")
-    try:
+    with draft_folder(folder) as building:
         _fill(building, images, how)
-        building.rename(folder)
-        sync(folder.parent)
-    except OSError as error:
-        raise WriteError(f"cannot write {folder}: {error}") from error
-    finally:
-        shutil.rmtree(building, ignore_errors=True)
 
 
 def _fill(building: Path, images: Images, how: Literal["link", "copy"]) -> None:
-    make_folders(building)
     folders, copies = {building}, []
     for file, name in zip(images.files, images.names, strict=True):
         depth = name.count("/")
@@ -52,7 +42,7 @@ def _fill(building: Path, images: Images, how: Literal["link", "copy"]) -> None:
 
 
 def _refuse_taken(path: Path, name: str) -> None:
-    if os.path.lexists(path):
+    if exists(path):
         raise InputError(
             f"cannot write {name}: to this disk, {path.name} is the same as a name that is already "
             "there, as if they differ only in case; rename one, or choose another disk"

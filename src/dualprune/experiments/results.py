@@ -14,7 +14,7 @@ import numpy as np
 
 from dualprune.errors import DamagedError, InputError
 from dualprune.experiments.grid import Key
-from dualprune.files import build, make_folders, seal
+from dualprune.files import build, exists, make_folders, seal, sync, writing
 from dualprune.files import read as read_file
 from dualprune.signatures import Array
 
@@ -52,7 +52,7 @@ def read(path: Path, *, expected: Iterable[tuple[Key, str]] = ()) -> list[Line]:
     A last line without its end was being written when its process was killed; its cell is done
     again. Lines of format 1 have no seal.
     """
-    if not path.exists():
+    if not exists(path):
         return []
     *whole, torn = read_file(path).split(b"\n")
     lines = [_parsed(path, number, text) for number, text in enumerate(whole, 1)]
@@ -75,13 +75,22 @@ def _same(line: Line, settings: str) -> bool:
 def append(path: Path, line: Line) -> None:
     """Add a line, durably; what a killed process left of its last one is cut off first."""
     make_folders(path.parent)
-    with path.open("ab+") as file:
+    with writing(path), path.open("ab+") as file:
         _cut_torn_line(file)
-        content = asdict(line)
-        sealed = {**content, "seal": seal(content)}
-        file.write((json.dumps(sealed, sort_keys=True) + "\n").encode())
+        file.write(_sealed(asdict(line)).encode())
         file.flush()
         os.fsync(file.fileno())
+        sync(path.parent)
+
+
+def _sealed(content: dict[str, Any]) -> str:
+    """Give a line with its seal at the start, and at the end that it has one: no hole loses both.
+
+    >>> print(_sealed({"a": 1}), end="")
+    {"seal": "015abd...", "a": 1, "sealed": 1}
+    """
+    text = json.dumps(content, sort_keys=True)
+    return f'{{"seal": "{seal(content)}", {text[1:-1]}, "sealed": 1}}\n'
 
 
 def _cut_torn_line(file: BinaryIO) -> None:
@@ -95,11 +104,11 @@ def _cut_torn_line(file: BinaryIO) -> None:
 def _parsed(path: Path, number: int, text: bytes) -> Line:
     try:
         content = json.loads(text)
-        stated = content.pop("seal", None)
+        stated, is_sealed = content.pop("seal", None), content.pop("sealed", False)
         line = build(Line, content)
     except (ValueError, TypeError, AttributeError, RecursionError) as error:
         raise DamagedError(f"{path} is damaged: line {number} is no result ({error})") from error
-    if stated not in (None, seal(content)):
+    if stated != seal(content) and (is_sealed or stated is not None):
         raise DamagedError(f"{path} is damaged: line {number} does not match its seal")
     return line
 

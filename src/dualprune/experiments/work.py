@@ -14,7 +14,7 @@ from dualprune.coreset import Card, Coreset, digest
 from dualprune.dynamic import IES, InfoBatch, RandomEveryEpoch
 from dualprune.experiments.grid import Cell, Recording
 from dualprune.experiments.setting import Shifted
-from dualprune.files import make_folders, read_json, read_table, reading, seal, write_table
+from dualprune.files import exists, make_folders, read_json, read_table, reading, seal, write_table
 from dualprune.method import Arrays, choose_from
 from dualprune.method.choose import select_ids
 from dualprune.run import Run
@@ -22,6 +22,7 @@ from dualprune.run.signals import DEFAULT
 from dualprune.select import budget
 from dualprune.signatures import Array, name_of
 from dualprune.train import APART, Dynamic, Watch, record, seconds_recorded, train
+from dualprune.train.checkpoint import remove_tensors
 
 _TRAINED = 100_000  # from the seed of a recording to that of what is trained on its choice
 _QUANTILES = 101
@@ -47,14 +48,13 @@ def make_recording(wanted: Recording, home: Path, watch: Watch) -> None:
         features=setting.features,
         tell=watch(f"seed {wanted.seed}: recording{more}"),
     )
-    for tensors in folder.glob("checkpoint/*.safetensors"):
-        tensors.unlink()
+    remove_tensors(folder / "checkpoint")
 
 
 def is_recorded(wanted: Recording, home: Path) -> bool:
     """Whether it is there, to its end."""
     folder = _folder(wanted, home)
-    return (folder / "run.json").exists() and Run(folder).epochs >= wanted.setting.record
+    return exists(folder / "run.json") and Run(folder).epochs >= wanted.setting.record
 
 
 def _truth(shifted: Shifted) -> pa.Table:
@@ -142,15 +142,21 @@ def train_on(cell: Cell, home: Path, coreset: Coreset | None, watch: Watch) -> d
         weighted=None if weights is None else sha256(weights.tobytes()).hexdigest(),
     )
     folder = home / "trained" / seal(content)[:16]
-    if not (folder / "result.json").exists():
+    if not exists(folder / "result.json"):
         chooser = _chooser(cell) if row.is_dynamic else None
         tell = watch(f"seed {cell.seed}: {row.name}, {cell.pruned:.3g} pruned")
         train(
             setup, folder, ids=ids, seed=seed, dynamic=chooser, weights=weights, tell=tell, **length
         )
         shutil.rmtree(folder / "checkpoint")
-    result = read_json(folder / "result.json")
-    return _values(result, cell, coreset, home) | _uses(folder, result.get("uses_sha256"))
+    return _read_result(folder, cell, coreset, home)
+
+
+def _read_result(folder: Path, cell: Cell, coreset: Coreset | None, home: Path) -> dict[str, Any]:
+    with reading(folder / "result.json"):
+        result = read_json(folder / "result.json")
+        values = _values(result, cell, coreset, home)
+    return values | _uses(folder, result.get("uses_sha256"))
 
 
 def _weights(cell: Cell, coreset: Coreset | None) -> Array | None:
@@ -182,7 +188,7 @@ def _uses(folder: Path, sha: str | None) -> dict[str, Any]:
     Results of format 1 do not state the hash of the file.
     """
     path = folder / "uses.parquet"
-    if sha is None and not path.exists():
+    if sha is None and not exists(path):
         return {}
     table = read_table(path, sha256=sha)
     with reading(path):

@@ -60,6 +60,9 @@ class Recorder:
         Fingerprint of the dataset, such as a hash; stored. Runs of different data do not mix.
     strict
         Raise for logits that are not finite instead of storing them as missing with a warning.
+    timeout
+        Seconds that the processes of a job wait here for each other; then the error names those
+        that did not come.
     """
 
     def __init__(
@@ -77,6 +80,7 @@ class Recorder:
         notes: str = "",
         data: str = "",
         strict: bool = False,
+        timeout: float = 600,
     ) -> None:
         table = _names(names, source, samples)
         description = Description(
@@ -94,7 +98,10 @@ class Recorder:
             signals, description.samples, classes, writers
         )
         number = start_together(
-            lambda: begin(Path(path), description, start_epoch, writers, table), self._rank, writers
+            lambda: begin(Path(path), description, start_epoch, writers, table),
+            self._rank,
+            writers,
+            timeout,
         )
         self._attempt = Attempt.load(Path(path) / "attempts" / f"{number:04d}")
         self._description, self._classes = description, classes

@@ -10,14 +10,13 @@ In the first epoch of an attempt, samples that it did not see keep the rows that
 before (a resumed loop may see only the rest of an epoch), unless it started from the beginning.
 """
 
-import os
 import re
 from dataclasses import dataclass, field, replace
 from itertools import count, takewhile
 from pathlib import Path
 
 from dualprune.errors import DamagedError
-from dualprune.files import build, read_json, reading
+from dualprune.files import build, entries, exists, read_json, reading
 from dualprune.run.description import check_count
 
 _PART = re.compile(r"part-(\d+)-of-(\d+)-[0-9a-f]{32}\.parquet")
@@ -59,6 +58,8 @@ class Attempt:
             attempt = build(Attempt, {**content, "folder": folder})
             check_count("first_epoch", attempt.first_epoch, least=1)
             check_count("writers", attempt.writers, least=1)
+            for number in attempt.continues or []:
+                check_count("an attempt that it continues", number, least=1)
             return attempt
 
     def epochs(self) -> dict[int, "Epoch"]:
@@ -92,11 +93,11 @@ class Epoch:
 def _parts(folder: Path, writers: int) -> dict[int, Path]:
     """Map each writing process to its file; other files are skipped."""
     parts: dict[int, Path] = {}
-    with reading(folder):
-        matches = filter(None, map(_PART.fullmatch, sorted(path.name for path in folder.iterdir())))
-    for name in matches:
+    for name in filter(None, (_PART.fullmatch(entry.name) for entry in entries(folder))):
         if int(name[2]) != writers:
             continue
+        if int(name[1]) >= writers:
+            raise DamagedError(f"{folder / name[0]} belongs elsewhere: {writers} processes wrote")
         if int(name[1]) in parts:
             raise DamagedError(f"{folder} holds two parts of process {name[1]}")
         parts[int(name[1])] = folder / name[0]
@@ -104,10 +105,8 @@ def _parts(folder: Path, writers: int) -> dict[int, Path]:
 
 
 def _folders(root: Path) -> list[Path]:
-    if not root.is_dir():
-        return []
-    with reading(root), os.scandir(root) as entries:
-        names = [entry.name for entry in entries if entry.name.isdecimal() and entry.is_dir()]
+    with reading(root):
+        names = [entry.name for entry in entries(root) if entry.name.isdecimal() and entry.is_dir()]
     return [root / name for name in sorted(names, key=int)]
 
 
@@ -115,11 +114,21 @@ def find_attempts(root: Path) -> list[Attempt]:
     """Attempts that began, oldest first; a folder without `start.json` was abandoned."""
     attempts = []
     for folder in _folders(root / "attempts"):
-        if (folder / "start.json").exists():
+        if exists(folder / "start.json"):
             attempts.append(Attempt.load(folder))
         elif _folders(folder):
             raise DamagedError(f"{folder} holds epochs but has lost its start.json")
+    _refuse_copies(attempts)
     return attempts
+
+
+def _refuse_copies(attempts: list[Attempt]) -> None:
+    owners: dict[str, str] = {}
+    for attempt in attempts:
+        owner = owners.setdefault(attempt.identity, attempt.folder.name)
+        if owner != attempt.folder.name:
+            path = attempt.folder / "start.json"
+            raise DamagedError(f"{path} is damaged: it is that of {owner}")
 
 
 History = dict[int, dict[int, Epoch]]

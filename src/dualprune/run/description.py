@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Literal, SupportsIndex
 
 from dualprune.errors import InputError, MissingError
-from dualprune.files import build, read_json, reading, seal, write_json
+from dualprune.files import build, exists, read_json, reading, seal, write_json
 from dualprune.run.signals import column_of
 
 FORMAT = 2
@@ -82,7 +82,7 @@ class Description:
     @staticmethod
     def load(root: Path) -> "Description":
         path = root / "run.json"
-        if not path.exists() and not path.is_symlink():
+        if not exists(path):
             raise MissingError(f"there is no run at {root}: it has no run.json")
         content = read_json(path)
         version = content.get("format")

@@ -1,5 +1,6 @@
 """features.parquet: the last layer's input for every sample, in the folder of its epoch."""
 
+import re
 from hashlib import sha256
 from pathlib import Path
 
@@ -7,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from dualprune.errors import DamagedError, InputError
-from dualprune.files import read_table, reading, write_table
+from dualprune.files import entries, read_table, reading, write_table
 from dualprune.run.part import bit_sum
 from dualprune.signatures import Array
 
@@ -56,5 +57,6 @@ def check_features(features: Array) -> None:
 
 def old_features(root: Path) -> dict[int, Path]:
     """Files of features in format 1, by epoch."""
-    paths = sorted((root / "features").glob("[0-9]" * 6 + ".parquet"))
-    return {int(path.stem): path for path in paths}
+    names = [entry.name for entry in entries(root / "features")]
+    matches = filter(None, map(re.compile(r"(\d{6})\.parquet").fullmatch, names))
+    return {int(name[1]): root / "features" / name[0] for name in matches}

@@ -1,5 +1,6 @@
 """Read all of a run and describe it, even if some of it is damaged."""
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -8,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from dualprune.errors import DamagedError, DualpruneError
+from dualprune.files import reading
 from dualprune.run.attempts import (
     Attempt,
     Epoch,
@@ -153,4 +155,11 @@ def _leftovers(root: Path) -> list[Path]:
         known.add(attempt.folder / "start.json")
         for epoch in attempt.epochs().values():
             known |= {*epoch.parts.values(), epoch.folder / "features.parquet"}
-    return sorted(path for path in root.rglob("*") if not path.is_dir() and path not in known)
+    with reading(root):
+        folders = list(os.walk(root, onerror=_stop))
+    files = {Path(folder, name) for folder, _, names in folders for name in names}
+    return sorted(files - known)
+
+
+def _stop(error: OSError) -> None:
+    raise error

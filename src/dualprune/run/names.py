@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from dualprune.errors import DamagedError, InputError
-from dualprune.files import read_table, reading
+from dualprune.files import exists, read_table, reading
 from dualprune.run.description import Description
 from dualprune.signatures import Array
 
@@ -36,7 +36,7 @@ def read_names(root: Path, description: Description) -> dict[str, Array]:
     Since format 2 the description says whether there are any, and their digest.
     """
     path, digest, samples = root / "names.parquet", description.names, description.samples
-    if not digest and not (description.format == 1 and path.is_file()):
+    if not digest and not (description.format == 1 and exists(path)):
         return {}
     table = read_table(path)
     with reading(path):

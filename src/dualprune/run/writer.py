@@ -1,5 +1,6 @@
 """Begin an attempt, and add one part to it."""
 
+import os
 from collections.abc import Mapping
 from dataclasses import asdict
 from importlib.metadata import version
@@ -13,11 +14,15 @@ import pyarrow as pa
 from dualprune.errors import InputError
 from dualprune.files import (
     draft,
+    entries,
+    exists,
     make_folder,
     make_folders,
+    reading,
     remove_abandoned,
     write_json,
     write_table,
+    writing,
 )
 from dualprune.run.attempts import (
     Attempt,
@@ -54,8 +59,6 @@ def begin(
     write_json(folder / "start.json", start)
     if newest_claim(root) > int(folder.name):
         raise _busy(root)  # without an epoch, this attempt hides nothing
-    for old in [root, *root.glob("attempts/*"), *root.glob("attempts/*/*")]:
-        remove_abandoned(old)
     return int(folder.name)
 
 
@@ -89,10 +92,11 @@ def _claim(root: Path, before: dict[int, Epoch]) -> Path:
     folder = root / "attempts" / f"{newest_claim(root) + 1:04d}"
     try:
         make_folder(folder, exist_ok=False)
-    except FileExistsError as error:
+    except InputError as error:
         raise _busy(root) from error
     if len(finished(find_epochs(root))) != len(finished(before)):
-        folder.rmdir()
+        with writing(folder):
+            folder.rmdir()
         raise _busy(root)
     return folder
 
@@ -105,23 +109,27 @@ def _busy(root: Path) -> InputError:
 
 
 def _prepare(root: Path, description: Description, names: pa.Table | None) -> None:
-    known = (root / "run.json").exists()
+    known = exists(root / "run.json")
     if known:
         _refuse_other(root, Description.load(root), description)
-    elif root.exists() and (not root.is_dir() or any(_foreign(root))):
+    elif exists(root) and _is_foreign(root):
         raise InputError(f"{root} exists and is not a run; record into a new or empty folder")
     make_folders(root)
     make_folder(root / "attempts")  # also makes durable what a failed start left here
+    for folder, _, _ in os.walk(root):
+        remove_abandoned(Path(folder))
     if not known:
         if names is not None:
             write_table(root / "names.parquet", names)
         description.save(root)
 
 
-def _foreign(root: Path) -> list[Path]:
-    """Files that no recording leaves, not even one that was killed while it started."""
+def _is_foreign(root: Path) -> bool:
+    """Whether it is what no recording leaves, not even one that was killed while it started."""
     ours = ("attempts", "run.json", "names.parquet")
-    return [path for path in root.iterdir() if path.name not in ours and path.suffix != ".tmp"]
+    with reading(root):
+        names = [entry.name for entry in entries(root)]
+        return not root.is_dir() or any(n not in ours and not n.endswith(".tmp") for n in names)
 
 
 def _refuse_other(root: Path, existing: Description, wanted: Description) -> None:

@@ -12,7 +12,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dualprune.errors import DamagedError, MissingError
-from dualprune.files import build, make_folders, read_table, reading, refuse_to_replace, seal, write
+from dualprune.files import (
+    build,
+    exists,
+    make_folders,
+    read_table,
+    reading,
+    refuse_to_replace,
+    seal,
+    write,
+)
 from dualprune.signatures import Array
 
 
@@ -54,7 +63,7 @@ class Scored:
     def load(path: str | os.PathLike[str]) -> "Scored":
         """Read what `save` wrote."""
         path = Path(path)
-        if not path.exists():
+        if not exists(path):
             raise MissingError(f"there is no file of scores at {path}")
         table = read_table(path)
         with reading(path):

@@ -10,7 +10,17 @@ from torch import Tensor, nn
 from torch.optim import SGD
 
 from dualprune.errors import InputError
-from dualprune.files import make_folders, read, read_json, write, write_json
+from dualprune.files import (
+    entries,
+    exists,
+    make_folders,
+    read,
+    read_json,
+    reading,
+    write,
+    write_json,
+    writing,
+)
 from dualprune.signatures import Array
 
 _LONG = 100  # characters
@@ -26,27 +36,35 @@ def store(
     write_json(
         folder / "state.json", {**state, "tensors": name, "sha256": sha256(content).hexdigest()}
     )
-    for old in folder.glob("*.safetensors"):
-        if old.name != name:
-            old.unlink()
+    remove_tensors(folder, but=name)
+
+
+def remove_tensors(folder: Path, but: str = "") -> None:
+    """Remove the tensors of a folder's checkpoints, but for those of this name."""
+    for entry in entries(folder):
+        if entry.name.endswith(".safetensors") and entry.name != but:
+            with writing(folder):
+                (folder / entry.name).unlink()
 
 
 def restore(
     folder: Path, model: nn.Module, optimizer: SGD, settings: dict[str, Any]
 ) -> tuple[dict[str, Any], dict[str, Array]]:
     """Load a checkpoint with these settings; gives its state and arrays, empty if there is none."""
-    if not (folder / "state.json").exists():
+    if not exists(folder / "state.json"):
         return {}, {}
     state = read_json(folder / "state.json")
+    with reading(folder / "state.json"):
+        known, path, sha = dict(state["settings"]), folder / state["tensors"], str(state["sha256"])
     for name, value in settings.items():
-        if (stored := state["settings"].get(name)) != value:
+        if (stored := known.get(name)) != value:
             difference = f"its {name} is {stored!r}, not {value!r}"
             if len(difference) >= _LONG:
                 difference = f"its {name} is another"
             raise InputError(
                 f"{folder} belongs to another training: {difference}; choose another folder"
             )
-    tensors = load(read(folder / state["tensors"], sha256=state["sha256"]))
+    tensors = load(read(path, sha256=sha))
     _fill(model, optimizer, tensors)
     return state, {name: value.numpy() for name, value in _under("array.", tensors).items()}
 

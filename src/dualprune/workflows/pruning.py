@@ -13,7 +13,7 @@ from dualprune.coreset import Coreset, Training
 from dualprune.data import Images, write_tree
 from dualprune.errors import InputError
 from dualprune.experiments.results import Line
-from dualprune.files import refuse_foreign
+from dualprune.files import exists, refuse_foreign
 from dualprune.method import (
     Arrays,
     Method,
@@ -107,7 +107,7 @@ def prune(
 def _refuse_to_materialize(images: Images, out: Path) -> None:
     if not images.files:
         raise InputError("only images that are files can be linked or copied")
-    if (out / "images").exists() and not (out / "card.json").exists():
+    if exists(out / "images") and not exists(out / "card.json"):
         raise InputError(f"{out / 'images'} is in the way; choose another folder for --out")
 
 
@@ -115,7 +115,7 @@ def _refuse_another(
     out: Path, setup: Setup, method: Method, k: int, epochs: int, seed: int
 ) -> None:
     """Refuse a folder that holds a coreset which was asked for in another way, or other files."""
-    if not (out / "card.json").exists():
+    if not exists(out / "card.json"):
         refuse_foreign(out, "run")
         return
     card = Coreset.load(out).card
@@ -178,9 +178,9 @@ def describe(
 def _write(
     out: Path, coreset: Coreset, images: Images, materialize: Literal["link", "copy"] | None
 ) -> None:
-    if not (out / "card.json").exists():
+    if not exists(out / "card.json"):
         coreset.save(out)
-    if materialize and not (out / "images").exists():
+    if materialize and not exists(out / "images"):
         write_tree(images.take(coreset.ids), out / "images", materialize)
 
 

@@ -40,13 +40,14 @@ def rows(facts: Facts) -> Iterator[tuple[str, str]]:
     yield "Data", counts if training is None else f"{safe_text(training.data)}: {counts}"
     if training is not None:
         published = "the published" if training.published else "not a published"
-        yield "Model", f"{training.model} with recipe {training.recipe}: {published} setting"
+        how = f"{safe_text(training.model)} with recipe {safe_text(training.recipe)}"
+        yield "Model", f"{how}: {published} setting"
     elif run.description.notes:
         yield "Notes", safe_text(run.description.notes, 300)
     mode = {"train": "training", "eval": "evaluation"}[run.description.mode]
     yield "Recorded", f"{facts.epochs} epochs, in the {mode} pass"
     if card is not None:
-        yield "Method", card.method
+        yield "Method", safe_text(card.method)
         yield "Kept", f"{card.k:,} of {samples:,} ({card.k / samples:.1%})"
     yield "Labels", _suspects(facts)
     if training is not None:
@@ -87,6 +88,7 @@ def repeat(coreset: Coreset | None) -> str | None:
         return _command(training.workflow, out="again")
     if training is not None:
         how = {"method": card.method, "model": training.model, "recipe": training.recipe}
+        how = {name: safe_text(value) for name, value in how.items()}
         return _command("prune", safe_text(training.data), **how, epochs=training.epochs, **budget)
     if card.selector not in SELECTORS or (card.score or "dual") not in SCORES:
         return None  # a user's own function
