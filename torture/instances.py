@@ -17,7 +17,7 @@ from dualprune.experiments import results, work
 from dualprune.files import read_json
 from dualprune.run.writer import write_part
 from dualprune.score.scored import Scored
-from dualprune.train import Setup, recipes, train
+from dualprune.train import Result, Setup, recipes, train
 from dualprune.train.checkpoint import restore
 
 SAMPLES = 33  # one bit of this number makes it 1, and an array of one value fits everywhere
@@ -91,9 +91,9 @@ def read_results(home):
 
 
 def read_result(home):
-    result = read_json(home / "trained/result.json")
-    uses = work._uses(home / "trained", result.get("uses_sha256"))
-    return result, work._values(result, None, None, home), uses
+    folder = home / "trained"
+    values = work._values(Result.load(folder), None, None, home)
+    return read_json(folder / "result.json"), values, work._uses(folder)
 
 
 def read_checkpoint(home):

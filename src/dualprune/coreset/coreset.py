@@ -5,15 +5,25 @@ import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from hashlib import sha256
+from operator import length_hint
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from dualprune.arguments import checked
 from dualprune.coreset.card import Card
 from dualprune.errors import DamagedError, InputError, MissingError
-from dualprune.files import make_folders, read_json, read_table, reading, write_json, write_table
+from dualprune.files import (
+    exists,
+    make_folders,
+    read_json,
+    read_table,
+    reading,
+    write_json,
+    write_table,
+)
 from dualprune.signatures import Array
 
 FORMAT = 2
@@ -63,13 +73,14 @@ class Coreset:
         """Give the same table as a DataFrame; needs pandas."""
         return self.to_arrow().to_pandas()
 
+    @checked
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write `card.json`, and `coreset.parquet` (one row per sample) into a folder.
 
         Very many samples become several files, by ranges of ids, in a folder `coreset.parquet`.
         """
         folder = Path(path)
-        if (folder / "card.json").exists():
+        if exists(folder / "card.json"):
             raise InputError(f"{folder} already holds a coreset; choose another folder")
         make_folders(folder)
         table, name = self.to_arrow(), "coreset.parquet"
@@ -84,10 +95,11 @@ class Coreset:
         return folder
 
     @staticmethod
+    @checked
     def load(path: str | os.PathLike[str]) -> "Coreset":
         """Read what `save` wrote, also in format 1."""
         folder = Path(path)
-        if not (folder / "card.json").exists():
+        if not exists(folder / "card.json"):
             raise MissingError(f"there is no coreset at {folder}: it has no card.json")
         content = read_json(folder / "card.json")
         version = content.pop("format", 1)
@@ -107,9 +119,11 @@ class Coreset:
 
     def apply(self, data: Any) -> Any:
         """Give the kept part of an array, a tensor or a map-style dataset."""
-        if len(data) != self.card.samples:
+        count = length_hint(data, -1)
+        if count != self.card.samples:
+            given = "no length" if count < 0 else count
             raise InputError(
-                f"this coreset is of {self.card.samples} samples, the data has {len(data)}"
+                f"this coreset is of {self.card.samples} samples, the data has {given}"
             )
         if hasattr(data, "__array__"):
             return data[self.ids]

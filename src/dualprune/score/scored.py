@@ -11,8 +11,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from dualprune.arguments import build, checked
 from dualprune.errors import DamagedError, MissingError
-from dualprune.files import build, make_folders, read_table, reading, refuse_to_replace, seal, write
+from dualprune.files import (
+    exists,
+    make_folders,
+    read_table,
+    reading,
+    refuse_to_replace,
+    seal,
+    write,
+)
 from dualprune.signatures import Array
 
 
@@ -51,10 +60,11 @@ class Scored:
         write(path, memoryview(sink.getvalue()))
 
     @staticmethod
+    @checked
     def load(path: str | os.PathLike[str]) -> "Scored":
         """Read what `save` wrote."""
         path = Path(path)
-        if not path.exists():
+        if not exists(path):
             raise MissingError(f"there is no file of scores at {path}")
         table = read_table(path)
         with reading(path):
