@@ -137,6 +137,8 @@ def _with_ids(folder: Path, card: Card, table: pa.Table) -> Coreset:
         ids = np.flatnonzero(columns.pop("kept"))
         if digest(ids) != card.ids_sha256 or len(columns.pop("id")) != card.samples:
             raise DamagedError(f"{folder} is damaged: its ids are not those that its card states")
+        if card.score is not None and "score" not in columns:
+            raise DamagedError(f"{folder} is damaged: its card states a score, but it has none")
         return Coreset(ids, card, columns)
 
 
