@@ -255,5 +255,5 @@ def test_a_coreset_is_applied_only_to_what_has_a_length(run, data):
 
 @pytest.mark.parametrize("path", ["a\0b", "\ud800", 3])
 def test_a_coreset_is_not_saved_to_what_is_no_path(run, path):
-    with pytest.raises(InputError, match=r"path must be .*a path, got"):
+    with pytest.raises(InputError, match="path must be a path that the system allows, got"):
         choose(run, "random", keep=9).save(path)

@@ -112,7 +112,7 @@ def test_kl_step_in_several_processes_is_refused(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("state", "told"),
     [
-        ("kl_step", "state must be a dictionary of which each value is of type Tensor"),
+        ("kl_step", "state must be a dictionary from text to a Tensor"),
         ({"kl_step.previous": 3}, "state must be a dictionary"),
         ({"kl_step.previous": torch.zeros(4, 3)}, "state of kl_step must be .* another recording"),
         (

@@ -100,9 +100,14 @@ def _fitted(value: Any, kind: Any) -> Any:
     return value if isinstance(value, origin) else NotImplemented
 
 
+def _members(kinds: tuple[Any, ...]) -> list[Any]:
+    """Give what a union is of; where a path may be given, text is one."""
+    path = any(get_origin(kind) is os.PathLike for kind in kinds)
+    return [kind for kind in kinds if not (path and kind is str)]
+
+
 def _first(value: Any, kinds: tuple[Any, ...]) -> Any:
-    path = any(get_origin(kind) is os.PathLike for kind in kinds)  # then text is one, too
-    fitting = (_fitted(value, kind) for kind in kinds if not (path and kind is str))
+    fitting = (_fitted(value, kind) for kind in _members(kinds))
     return next((one for one in fitting if one is not NotImplemented), NotImplemented)
 
 
@@ -168,14 +173,14 @@ def _words(kind: Any) -> str:
     """Say what fits an annotation."""
     origin, inner = get_origin(kind) or kind, get_args(kind)
     if origin in (Union, UnionType):
-        return " or ".join(map(_words, inner))
+        return " or ".join(map(_words, _members(inner)))
     if origin is Literal:
         return " or ".join(map(repr, inner))
     if origin in (Sequence, list):
-        return f"a list of which each is {_words(inner[0])}"
+        return f"a list (each {_words(inner[0])})"
     if origin in (Mapping, dict):
-        return f"a dictionary of which each value is {_words(inner[1])}"
-    return _NAMES.get(origin, f"of type {getattr(origin, '__name__', origin)}")
+        return f"a dictionary from text to {_words(inner[1])}"
+    return _NAMES.get(origin, f"a {getattr(origin, '__name__', origin)}")
 
 
 _NAMES = {
@@ -183,7 +188,7 @@ _NAMES = {
     float: "a number from -1e100 to 1e100",
     str: "text",
     NoneType: "None",
-    os.PathLike: "a path",
+    os.PathLike: "a path that the system allows",
     Callable: "a function",
     Any: "anything",
 }
@@ -235,7 +240,7 @@ def _data(name: str, values: Any) -> Array:
             raise InputError(f"{np.isnan(array).sum()} labels are NaN; every sample needs a class")
     elif name == "features":
         array = array.astype(np.promote_types(array.dtype, np.float32), copy=False)
-    elif array.ndim == 1 and name != "source":
+    elif array.ndim == 1 and _KINDS.get(name) != "iu":
         array = array.astype(np.float64, copy=False)
         _check_finite(name, array)
     return array
