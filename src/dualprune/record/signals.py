@@ -258,7 +258,7 @@ def _find(name: str) -> Signal | type[KlStep]:
 
 def _check_own(signal: Signal) -> None:
     name = name_of(signal)
-    if not callable(signal) or not name.isidentifier() or iskeyword(name):
+    if not name.isidentifier() or iskeyword(name):
         raise InputError(
             f"a signal is a known name or a function with a name of its own, got {name}; write it "
             "as `def my_signal(outputs): ...`"
