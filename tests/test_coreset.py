@@ -245,3 +245,15 @@ def test_data_of_another_size_is_refused(size, coreset):
     for data in (np.zeros(size), list(range(size))):
         with pytest.raises(InputError, match=f"of 40 samples, the data has {size}"):
             coreset.apply(data)
+
+
+@pytest.mark.parametrize("data", [3, float("nan"), None, np.float32(1), np.array(3)])
+def test_a_coreset_is_applied_only_to_what_has_a_length(run, data):
+    with pytest.raises(InputError, match="of 40 samples, the data has no length"):
+        choose(run, "random", keep=9).apply(data)
+
+
+@pytest.mark.parametrize("path", ["a\0b", "\ud800", 3])
+def test_a_coreset_is_not_saved_to_what_is_no_path(run, path):
+    with pytest.raises(InputError, match="path must be a path that the system allows, got"):
+        choose(run, "random", keep=9).save(path)

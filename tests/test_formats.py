@@ -1,6 +1,7 @@
 """What was written in format 1 can be read, and format 2 says what format 1 could not."""
 
 import json
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,8 @@ import pytest
 from dualprune import Coreset, Recorder, Run, choose
 from dualprune.errors import DamagedError, InputError
 from dualprune.files import read_json, write_json
+from dualprune.report.facts import gather
+from dualprune.report.page.summary import repeat, rows
 from dualprune.run.description import FORMAT
 from dualprune.run.health import examine
 from dualprune.run.writer import write_part
@@ -185,3 +188,27 @@ def test_a_forged_card_with_a_valid_seal_is_our_error(tmp_path):
     write_json(saved / "card.json", {n: v for n, v in good.items() if n != "k"})
     with pytest.raises(DamagedError, match="card"):
         Coreset.load(saved)
+
+
+@pytest.mark.parametrize(
+    ("method", "changes"),
+    [
+        ("random", {"score": "dual"}),
+        ("random", {"select_knobs": {"name": 1}}),
+        ("random", {"runs": [[1]]}),
+        ("dual+beta", {"values": {}}),
+        ("dual+beta", {"values": {"mu": "x"}}),
+        ("dual+beta", {"select_knobs": {}}),
+        ("dual+beta", {"select_knobs": {"anchor": 5, "other": 1}}),
+        ("dual+beta", {"score_knobs": {"other": 1}}),
+        ("dual+beta", {"reads": {"confidence": 3}}),
+    ],
+)
+def test_a_forged_card_is_our_error_or_a_page(tmp_path, method, changes):
+    run = Run(Path(__file__).parent / "runs/digits")
+    path = choose(run, method, keep=10).save(tmp_path / "coreset") / "card.json"
+    write_json(path, read_json(path) | changes)
+    with suppress(DamagedError, InputError):
+        coreset = Coreset.load(tmp_path / "coreset")
+        assert [*rows(gather(run, coreset))]
+        assert repeat(coreset)

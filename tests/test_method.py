@@ -1,5 +1,6 @@
 """From the name of a method, or functions of one's own, to a coreset."""
 
+from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
@@ -342,3 +343,45 @@ def test_each_public_name_is_what_it_says_whatever_was_imported_before():
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip() == dualprune.__version__
+
+
+@pytest.mark.parametrize(
+    ("fields", "told"),
+    [
+        ({"score": 3}, "score must be text or a function or None, got 3"),
+        ({"selector": b"top"}, "selector must be text or a function, got"),
+        ({"score_knobs": (1, 2)}, "score_knobs must be a dictionary"),
+        ({"select_knobs": np.ones(3)}, "select_knobs must be a dictionary"),
+        ({"select_knobs": {3: 4}}, "select_knobs must be a dictionary"),
+        ({"reads": ["confidence"]}, "reads must be a dictionary"),
+        ({"epochs": "3"}, "epochs must be a whole number"),
+        ({"runs": np.ones(3)}, "runs must be a whole number"),
+        ({"runs": 0}, "runs must be at least 1, got 0"),
+        ({"weighted": 1}, "weighted must be a bool"),
+        ({"name": 7}, "name must be text"),
+    ],
+)
+def test_a_field_of_another_type_is_refused_by_name(fields, told):
+    with pytest.raises(InputError, match=told):
+        Method(**{"score": "dual", "selector": "beta"} | fields)
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"runs": 1}, "runs must be a Run or a path .* or a list"),
+        ({"runs": np.zeros(2)}, "runs must be a Run"),
+        ({"method": ["dual"]}, "method must be text or a Method"),
+        ({"keep": [9]}, "keep must be a number"),
+        ({"seed": b"x"}, "seed must be a whole number"),
+        ({"epochs": {1}}, "epochs must be a whole number"),
+    ],
+)
+def test_what_cannot_be_chosen_with_is_refused_by_name(run, given, told):
+    with pytest.raises(InputError, match=told):
+        choose(**{"runs": run, "method": "dual", "keep": 9} | given)
+
+
+def test_a_count_may_be_of_numpy_and_a_share_a_decimal(run):
+    one = choose(run, "random", keep=Decimal("0.5"))
+    assert len(one) == len(choose(run, "random", keep=np.uint16(719))) == 719

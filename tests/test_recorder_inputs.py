@@ -232,3 +232,58 @@ def test_numbers_of_samples_and_classes_are_checked_before_anything_is_made(tmp_
     with pytest.raises(DualpruneError, match=knob):
         new(tmp_path, **{knob: wrong})
     assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("knobs", "told"),
+    [
+        ({"samples": "4"}, "samples must be a whole number"),
+        ({"samples": 2**63}, "9,223,372,036,854,775,808 samples, .*would not fit"),
+        ({"classes": np.arange(3)}, "classes must be a whole number"),
+        ({"signals": 3}, r"signals must be a list \(each text or a function\)"),
+        ({"signals": [3]}, "signals must be a list"),
+        ({"signals": "loss"}, "signals must be a list"),
+        ({"mode": np.arange(3)}, "mode must be 'train' or 'eval'"),
+        ({"class_names": 3.0}, r"class_names must be a list \(each text\) or None"),
+        ({"class_names": [1, 2, 3]}, "class_names must be a list"),
+        ({"names": -1}, r"names must be a list \(each text\)"),
+        ({"names": [None] * 4}, "names must be a list"),
+        ({"source": [0.5] * 4}, "source must be an array of integers"),
+        ({"source": np.arange(3)}, r"source has shape \(3,\), it needs one position per sample"),
+        ({"source": np.full(4, 2**63, np.uint64)}, "source holds 9223372036854775808 to"),
+        ({"notes": torch.zeros(2)}, "notes must be text"),
+        ({"data": b"x"}, "data must be text"),
+        ({"strict": 1}, "strict must be a bool"),
+    ],
+)
+def test_what_describes_a_run_is_refused_by_name_before_anything_is_written(tmp_path, knobs, told):
+    with pytest.raises(InputError, match=told):
+        new(tmp_path, **knobs)
+    assert not (tmp_path / "run").exists()
+
+
+def test_class_names_may_be_an_array_and_names_a_tuple(tmp_path):
+    new(tmp_path, class_names=np.array(["a", "b", "c"]), names=("w", "x", "y", "z"))
+    run = Run(tmp_path / "run")
+    assert run.description.class_names == ["a", "b", "c"]
+    assert run.names["name"].tolist() == ["w", "x", "y", "z"]
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"features": 3}, r"features of \(\) for a run of 4 samples"),
+        ({"features": np.ones((3, 2))}, r"features of \(3, 2\) for a run of 4 samples"),
+        ({"features": "x"}, "features must be an array"),
+        ({"step": torch.arange(4)}, "step must be a whole number"),
+    ],
+)
+def test_what_an_epoch_ends_with_is_refused_by_name_and_can_be_corrected(tmp_path, given, told):
+    recorder = new(tmp_path)
+    recorder.update(*batch(4, 3))
+    with pytest.raises(InputError, match=told):
+        recorder.end_epoch(**given)
+    recorder.end_epoch(features=torch.ones(4, 2), step=np.int64(3))
+    run = Run(tmp_path / "run")
+    assert run.features().tolist() == [[1, 1]] * 4
+    assert run.steps == [3]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from dualprune import Run
+from dualprune import Recorder, Run
 from dualprune.errors import InputError
 from dualprune.score import tdds
 from tests.batches import NAN, new, record
@@ -107,3 +107,21 @@ def test_kl_step_in_several_processes_is_refused(tmp_path, monkeypatch):
     with pytest.raises(InputError, match="another of the 2 processes"):
         new(tmp_path, signals=("loss", "kl_step"))
     assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("state", "told"),
+    [
+        ("kl_step", "state must be a dictionary from text to a Tensor"),
+        ({"kl_step.previous": 3}, "state must be a dictionary"),
+        ({"kl_step.previous": torch.zeros(4, 3)}, "state of kl_step must be .* another recording"),
+        (
+            {"kl_step.previous": torch.zeros(5, 3), "kl_step.stored_in": torch.zeros(5)},
+            r"previous \(4, 3\) and stored_in \(4,\), got",
+        ),
+    ],
+)
+def test_the_state_of_another_recording_is_refused(tmp_path, state, told):
+    recorder = Recorder(tmp_path / "run", samples=4, classes=3, signals=["kl_step"])
+    with pytest.raises(InputError, match=told):
+        recorder.load_state_dict(state)

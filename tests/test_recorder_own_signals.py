@@ -158,7 +158,7 @@ def test_a_name_that_is_taken_is_refused(tmp_path, name):
 
 
 @pytest.mark.parametrize(
-    "signal", [lambda outputs: outputs.labels, partial(top_two), called("a b"), called("class"), 3]
+    "signal", [lambda outputs: outputs.labels, partial(top_two), called("a b"), called("class")]
 )
 def test_a_signal_without_a_usable_name_is_refused(tmp_path, signal):
     with pytest.raises(InputError, match=r"a signal is a known name or a function with a name"):

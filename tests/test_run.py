@@ -3,12 +3,15 @@
 import numpy as np
 import pytest
 
-from dualprune.errors import MissingError
+from dualprune import Coreset, Run, audit, choose
+from dualprune.data import load
+from dualprune.errors import DamagedError, InputError, MissingError
 from dualprune.run import part as parts
 from dualprune.run import reader
 from dualprune.run.derived import DERIVED
 from dualprune.run.signals import COLUMNS, DEFAULT, SIGNALS, all_missing, column_of
 from dualprune.run.writer import write_part
+from dualprune.score.scored import Scored
 from dualprune.signatures import inputs
 from tests.run_by_hand import NOTHING_ODD, start, trajectories, write_run
 
@@ -89,3 +92,35 @@ def test_a_signal_that_is_not_there_is_named_with_those_that_are(tmp_path):
     run = write_run(tmp_path / "run", trajectories(), signals=("margin",))
     with pytest.raises(MissingError, match=r"no 'target_prob'; it has margin, correct\."):
         run["target_prob"]
+
+
+@pytest.mark.parametrize("name", [None, 3, b"loss", ["loss"], {"loss"}, np.arange(3), np.zeros(0)])
+def test_what_is_no_name_of_a_signal_is_refused(run, name):
+    for call in (run.has, run.__getitem__):
+        with pytest.raises(InputError, match="name must be text, got"):
+            call(name)
+
+
+@pytest.mark.parametrize("epochs", [2.0, True, "2", (1, 2), {1}, [], np.arange(3), np.float32(1)])
+def test_what_is_no_number_of_epochs_is_refused(run, epochs):
+    for call in (run.features, lambda epochs: run.map(len, ["loss"], epochs=epochs)):
+        with pytest.raises(InputError, match=r"epochs must be a whole number .* or None, got"):
+            call(epochs)
+
+
+@pytest.mark.parametrize("path", ["a\0b", "\ud800", b"run", 3, None, [b"run"]])
+def test_what_is_no_path_is_refused(path):
+    for call in (Run, Coreset.load, Scored.load, load, audit, lambda path: choose(path, keep=9)):
+        with pytest.raises(InputError, match=r"(path|data|run|runs) must be .*a path.*, got"):
+            call(path)
+
+
+def test_a_path_that_no_system_can_have_is_not_read():
+    for call in (Run, Coreset.load, Scored.load, load, audit):
+        with pytest.raises(DamagedError, match=r"cannot read 9+.*: File name too long"):
+            call("9" * 5000)
+
+
+def test_a_user_that_does_not_exist_has_no_data():
+    with pytest.raises(MissingError, match="there is no data '~nobody here/x'"):
+        load("~nobody here/x")

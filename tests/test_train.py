@@ -28,7 +28,7 @@ from dualprune.errors import DamagedError, InputError, WriteError
 from dualprune.files import draft_folder, read_json, write_json
 from dualprune.method import Arrays
 from dualprune.report.figures import draw_moons, moon
-from dualprune.train import Setup, recipes, record, train
+from dualprune.train import Result, Setup, recipes, record, train
 from dualprune.train.batches import Batches, augment
 from dualprune.train.checkpoint import restore, store
 from dualprune.train.order import batches_of_epoch, steps_per_epoch
@@ -561,3 +561,13 @@ def test_moons_are_drawn_for_numbers_and_for_yes_or_no(tmp_path):
     (points,) = moon(Figure().add_subplot(), x, y, z, "score").collections
     np.testing.assert_array_equal(points.get_array(), np.sort(z), "high ones are drawn last")
     np.testing.assert_array_equal(points.get_offsets()[:, 0], x[np.argsort(z)])
+
+
+@pytest.mark.parametrize("changes", [{"accuracy": None}, {"seconds": "x"}, {"samples": [1]}, None])
+def test_what_is_sealed_but_no_result_is_refused(tmp_path, changes):
+    good = asdict(Result(0.5, 0.5, 1, "test", 9, 9, 1, 9, 9, 0.1))
+    write_json(tmp_path / "result.json", good | {"settings": {}})
+    assert asdict(Result.load(tmp_path)) == good
+    write_json(tmp_path / "result.json", {} if changes is None else good | changes)
+    with pytest.raises(DamagedError, match=r"result\.json is damaged"):
+        Result.load(tmp_path)

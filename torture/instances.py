@@ -16,7 +16,7 @@ from dualprune.dynamic import RandomEveryEpoch
 from dualprune.experiments import results, work
 from dualprune.run.writer import write_part
 from dualprune.score.scored import Scored
-from dualprune.train import Setup, recipes, train
+from dualprune.train import Result, Setup, recipes, train
 from dualprune.train.checkpoint import restore
 
 SAMPLES = 33  # one bit of this number makes it 1, and an array of one value fits everywhere
@@ -90,7 +90,8 @@ def read_results(home):
 
 
 def read_result(home):
-    return work._read_result(home / "trained", None, None, home)
+    folder = home / "trained"
+    return work._values(Result.load(folder), None, None, home) | work._uses(folder)
 
 
 def read_checkpoint(home):

@@ -12,8 +12,7 @@ import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from importlib import resources
 from pathlib import Path
-from types import UnionType
-from typing import Any, BinaryIO, Literal, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, BinaryIO
 from uuid import uuid4
 
 import pyarrow as pa
@@ -284,34 +283,6 @@ def read_json(path: Path) -> dict[str, Any]:
         if not isinstance(content, dict) or content.pop("seal", None) != seal(content):
             raise DamagedError(f"{path} is damaged: its content does not match its seal")
         return content
-
-
-T = TypeVar("T")
-
-
-def build(cls: type[T], content: Mapping[str, Any]) -> T:
-    """Make a dataclass of JSON; a field that is missing, unknown or of another type is refused.
-
-    >>> from dualprune.coreset import Training
-    >>> build(Training, {"data": 3})
-    Traceback (most recent call last):
-    TypeError: data is 3, which is no <class 'str'>
-    """
-    hints = get_type_hints(cls)
-    for name, value in content.items():
-        if name in hints and not _fits(value, hints[name]):
-            raise TypeError(f"{name} is {value!r}, which is no {hints[name]}")
-    return cls(**content)
-
-
-def _fits(value: Any, hint: Any) -> bool:
-    kinds = get_args(hint) if isinstance(hint, UnionType) else (hint,)
-    if Any in kinds or get_origin(hint) is Literal:
-        return True
-    plain = tuple(get_origin(kind) or kind for kind in kinds)
-    if isinstance(value, bool):
-        return bool in plain
-    return isinstance(value, plain + ((int,) if float in plain else ()))
 
 
 def write_table(

@@ -22,6 +22,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
+from dualprune.arguments import checked
 from dualprune.errors import DamagedError
 from dualprune.files import (
     make_folders,
@@ -104,6 +105,7 @@ class Judgement:
         return np.argsort(self.quality, kind="stable")
 
 
+@checked
 def audit(run: Run | str | os.PathLike[str], *, epochs: int | None = None) -> Audit:
     """Rank all labels of a run by their quality over its first `epochs`."""
     run = run if isinstance(run, Run) else Run(run)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dualprune.files import build
+from dualprune.arguments import build
 
 
 @dataclass(frozen=True)

@@ -5,12 +5,14 @@ import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from hashlib import sha256
+from operator import length_hint
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from dualprune.arguments import checked
 from dualprune.coreset.card import Card
 from dualprune.errors import DamagedError, InputError, MissingError
 from dualprune.files import (
@@ -71,6 +73,7 @@ class Coreset:
         """Give the same table as a DataFrame; needs pandas."""
         return self.to_arrow().to_pandas()
 
+    @checked
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write `card.json`, and `coreset.parquet` (one row per sample) into a folder.
 
@@ -92,6 +95,7 @@ class Coreset:
         return folder
 
     @staticmethod
+    @checked
     def load(path: str | os.PathLike[str]) -> "Coreset":
         """Read what `save` wrote, also in format 1."""
         folder = Path(path)
@@ -115,9 +119,11 @@ class Coreset:
 
     def apply(self, data: Any) -> Any:
         """Give the kept part of an array, a tensor or a map-style dataset."""
-        if len(data) != self.card.samples:
+        count = length_hint(data, -1)
+        if count != self.card.samples:
+            given = "no length" if count < 0 else count
             raise InputError(
-                f"this coreset is of {self.card.samples} samples, the data has {len(data)}"
+                f"this coreset is of {self.card.samples} samples, the data has {given}"
             )
         if hasattr(data, "__array__"):
             return data[self.ids]
@@ -131,6 +137,8 @@ def _with_ids(folder: Path, card: Card, table: pa.Table) -> Coreset:
         ids = np.flatnonzero(columns.pop("kept"))
         if digest(ids) != card.ids_sha256 or len(columns.pop("id")) != card.samples:
             raise DamagedError(f"{folder} is damaged: its ids are not those that its card states")
+        if card.score is not None and "score" not in columns:
+            raise DamagedError(f"{folder} is damaged: its card states a score, but it has none")
         return Coreset(ids, card, columns)
 
 

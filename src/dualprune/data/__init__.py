@@ -4,6 +4,7 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
+from dualprune.arguments import checked
 from dualprune.data.cifar import cifar10, cifar100
 from dualprune.data.corruption import CORRUPTIONS, corrupt
 from dualprune.data.decode import decode
@@ -43,8 +44,9 @@ NAMED: dict[str, Callable[[Path, bool], tuple[Images, Images]]] = {
 }
 
 
+@checked
 def load(
-    data: str | Path,
+    data: str | os.PathLike[str],
     *,
     root: Path | None = None,
     download: bool = False,
@@ -77,14 +79,14 @@ def load(
     if isinstance(data, str) and data in NAMED:
         default = Path(os.environ.get("DUALPRUNE_DATA") or "~/.cache/dualprune")
         return NAMED[data](root or default.expanduser(), download)
-    path = Path(data).expanduser()
+    path = Path(os.path.expanduser(data))  # noqa: PTH111 - "~x" is a name where no user is called x
     with reading(path):
-        is_folder, is_file = path.is_dir(), path.is_file()
+        is_folder, is_arrays = path.is_dir(), path.is_file() and path.suffix == ".npz"
     if is_folder:
         if out is not None:
             refuse_among_images(path, out)
         return read_sets(path, size)
-    if is_file and path.suffix == ".npz":
+    if is_arrays:
         return read_npz(path), None
     raise MissingError(
         f"there is no data {str(data)!r}: it is neither a folder, nor an .npz file, nor one of the "

@@ -12,9 +12,10 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from dualprune.arguments import build
 from dualprune.errors import DamagedError, InputError
 from dualprune.experiments.grid import Key
-from dualprune.files import build, exists, make_folders, seal, sync, writing
+from dualprune.files import exists, make_folders, seal, sync, writing
 from dualprune.files import read as read_file
 from dualprune.signatures import Array
 

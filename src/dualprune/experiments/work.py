@@ -21,7 +21,7 @@ from dualprune.run import Run
 from dualprune.run.signals import DEFAULT
 from dualprune.select import budget
 from dualprune.signatures import Array, name_of
-from dualprune.train import APART, Dynamic, Watch, record, seconds_recorded, train
+from dualprune.train import APART, Dynamic, Result, Watch, record, seconds_recorded, train
 from dualprune.train.checkpoint import remove_tensors
 
 _TRAINED = 100_000  # from the seed of a recording to that of what is trained on its choice
@@ -149,14 +149,7 @@ def train_on(cell: Cell, home: Path, coreset: Coreset | None, watch: Watch) -> d
             setup, folder, ids=ids, seed=seed, dynamic=chooser, weights=weights, tell=tell, **length
         )
         shutil.rmtree(folder / "checkpoint")
-    return _read_result(folder, cell, coreset, home)
-
-
-def _read_result(folder: Path, cell: Cell, coreset: Coreset | None, home: Path) -> dict[str, Any]:
-    with reading(folder / "result.json"):
-        result = read_json(folder / "result.json")
-        values = _values(result, cell, coreset, home)
-    return values | _uses(folder, result.get("uses_sha256"))
+    return _values(Result.load(folder), cell, coreset, home) | _uses(folder)
 
 
 def _weights(cell: Cell, coreset: Coreset | None) -> Array | None:
@@ -168,26 +161,24 @@ def _weights(cell: Cell, coreset: Coreset | None) -> Array | None:
     return np.asarray(np.nan_to_num((scores - low) / (high - low)))
 
 
-def _values(
-    result: dict[str, Any], cell: Cell, coreset: Coreset | None, home: Path
-) -> dict[str, Any]:
+def _values(result: Result, cell: Cell, coreset: Coreset | None, home: Path) -> dict[str, Any]:
     """Give what was reached and what it cost: images that went through the model, also before."""
     names = ("accuracy", "best_accuracy", "forward", "backward")
     sources = [] if coreset is None else cell.recordings
     passes = 0 if coreset is None else coreset.card.epochs * len(sources)
-    return {name: result[name] for name in names} | {
-        "training_seconds": result["seconds"],
-        "recorded": passes * result["samples"],
+    return {name: getattr(result, name) for name in names} | {
+        "training_seconds": result.seconds,
+        "recorded": passes * result.samples,
         "recording_seconds": sum(seconds_recorded(_folder(run, home)) for run in sources),
     }
 
 
-def _uses(folder: Path, sha: str | None) -> dict[str, Any]:
+def _uses(folder: Path) -> dict[str, Any]:
     """Say how unevenly a dynamic method used the samples, in quantiles.
 
     Results of format 1 do not state the hash of the file.
     """
-    path = folder / "uses.parquet"
+    path, sha = folder / "uses.parquet", read_json(folder / "result.json").get("uses_sha256")
     if sha is None and not exists(path):
         return {}
     table = read_table(path, sha256=sha)

@@ -2,12 +2,13 @@
 
 import os
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from inspect import signature
 from typing import Any
 
 import numpy as np
 
-from dualprune.arguments import check_seed
+from dualprune.arguments import check_seed, checked
 from dualprune.coreset import Card, Coreset, digest
 from dualprune.coreset.card import made_with
 from dualprune.errors import InputError
@@ -21,11 +22,12 @@ from dualprune.signatures import Array, Function, check_knobs, inputs, name_of
 Path = str | os.PathLike[str]
 
 
+@checked
 def choose(
     runs: Run | Path | Sequence[Run | Path],
     method: str | Method = "dual+beta",
     *,
-    keep: float | str,
+    keep: float | Decimal | str,
     seed: int = 0,
     epochs: int | None = None,
 ) -> Coreset:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
 
+from dualprune.arguments import convert_fields
 from dualprune.errors import InputError
 from dualprune.files import read_rows
 from dualprune.score import SCORES
@@ -60,6 +61,9 @@ class Method:
     name: str = ""
 
     def __post_init__(self) -> None:
+        convert_fields(self)
+        if self.runs < 1:
+            raise InputError(f"runs must be at least 1, got {self.runs}")
         takes, selector = inputs(self.select), name_of(self.select)
         if self.score is None and takes.get("scores"):
             raise InputError(f"{selector} needs a score: say dual+{selector}, for example")

@@ -11,13 +11,14 @@ import pyarrow as pa
 import torch
 from torch import Tensor
 
+from dualprune.arguments import checked
 from dualprune.errors import InputError
 from dualprune.record.batch import as_batch, as_row, check_ids, check_labels
 from dualprune.record.columns import Columns
 from dualprune.record.processes import processes, start_together
 from dualprune.record.signals import Outputs, Signal, make_signals, name_of
 from dualprune.run.attempts import Attempt, continued_epochs
-from dualprune.run.description import Description, check_count
+from dualprune.run.description import Description, check_count, refuse_too_many
 from dualprune.run.names import digest_of, names_table
 from dualprune.run.reader import open_parts, read_labels
 from dualprune.run.signals import DEFAULT, column_of
@@ -65,6 +66,7 @@ class Recorder:
         that did not come.
     """
 
+    @checked
     def __init__(
         self,
         path: str | os.PathLike[str],
@@ -82,6 +84,7 @@ class Recorder:
         strict: bool = False,
         timeout: float = 600,
     ) -> None:
+        refuse_too_many(samples, "a Recorder was asked for")
         table = _names(names, source, samples)
         description = Description(
             samples=samples,
@@ -166,6 +169,7 @@ class Recorder:
         self._rows.append(rows)
         self._waiting, self._rows_waiting = [], 0
 
+    @checked
     def end_epoch(self, *, features: Array | None = None, step: int | None = None) -> None:
         """Make this epoch durable: when this returns, a crash cannot lose it.
 
@@ -185,9 +189,9 @@ class Recorder:
         columns, order, facts = self._pending
         if step is not None:
             facts["step"] = check_count("step", step, least=0)
-        if features is not None and len(features) != self._description.samples:
+        if features is not None and features.shape[:1] != (self._description.samples,):
             raise InputError(
-                f"features of {len(features)} samples for a run of {self._description.samples}"
+                f"features of {features.shape} for a run of {self._description.samples} samples"
             )
         write_part(self._attempt, self.epoch, self._rank, columns, facts, features, order=order)
         self._labels[columns["id"][order]] = columns["label"][order]
@@ -203,6 +207,7 @@ class Recorder:
             for key, value in signal.state_dict().items()
         }
 
+    @checked
     def load_state_dict(self, state: Mapping[str, Tensor]) -> None:
         """Take over what `state_dict` gave, when a training is resumed from its checkpoint."""
         for name, signal in self._with_state():
@@ -315,6 +320,10 @@ def _first_of_each(ids: Array) -> tuple[Array, Array]:
 
 
 def _names(names: Sequence[str], source: Array | None, samples: int) -> pa.Table | None:
-    if not len(names) and source is None:
+    if not names and source is None:
         return None
+    if source is not None and source.shape != (samples,):
+        raise InputError(f"source has shape {source.shape}, it needs one position per sample")
+    if source is not None and not 0 <= source.min() <= source.max() < 2**63:
+        raise InputError(f"source holds {source.min()} to {source.max()}, positions are 0 or more")
     return names_table(names, np.arange(samples) if source is None else source)

@@ -179,6 +179,12 @@ class KlStep:
 
     def load_state_dict(self, state: Mapping[str, Tensor]) -> None:
         """Take over what `state_dict` gave."""
+        shapes = {name: tuple(tensor.shape) for name, tensor in state.items()}
+        if shapes != {"previous": self._shape, "stored_in": self._shape[:1]}:
+            raise InputError(
+                f"the state of kl_step must be previous {self._shape} and stored_in "
+                f"{self._shape[:1]}, got {shapes}; is it that of another recording?"
+            )
         self._state = state["previous"].clone(), state["stored_in"].clone()
 
 
@@ -252,7 +258,7 @@ def _find(name: str) -> Signal | type[KlStep]:
 
 def _check_own(signal: Signal) -> None:
     name = name_of(signal)
-    if not callable(signal) or not name.isidentifier() or iskeyword(name):
+    if not name.isidentifier() or iskeyword(name):
         raise InputError(
             f"a signal is a known name or a function with a name of its own, got {name}; write it "
             "as `def my_signal(outputs): ...`"

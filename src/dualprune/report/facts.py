@@ -118,7 +118,8 @@ def _what_if(scores: Array | None, confidences: Array, coreset: Coreset | None) 
         return None
     values, seed, mu = check_knobs(beta, {}), 0, None
     if coreset is not None and (coreset.card.score, coreset.card.selector) == ("dual", "beta"):
-        values, seed, mu = coreset.card.select_knobs, coreset.card.seed, coreset.card.values["mu"]
+        card = coreset.card
+        values, seed, mu = check_knobs(beta, card.select_knobs), card.seed, card.values.get("mu")
         scores = coreset.columns["score"]
     tie_keys = ties(seed, len(scores))
     if mu is None:

@@ -15,8 +15,9 @@ from dataclasses import dataclass, field, replace
 from itertools import count, takewhile
 from pathlib import Path
 
+from dualprune.arguments import build
 from dualprune.errors import DamagedError
-from dualprune.files import build, entries, exists, read_json, reading
+from dualprune.files import entries, exists, read_json, reading
 from dualprune.run.description import check_count
 
 _PART = re.compile(r"part-(\d+)-of-(\d+)-[0-9a-f]{32}\.parquet")

@@ -3,12 +3,12 @@
 import os
 from dataclasses import asdict, dataclass
 from functools import cached_property
-from operator import index
 from pathlib import Path
-from typing import Any, Literal, SupportsIndex
+from typing import Any, Literal
 
+from dualprune.arguments import build, whole
 from dualprune.errors import InputError, MissingError
-from dualprune.files import build, exists, read_json, reading, seal, write_json
+from dualprune.files import exists, read_json, reading, seal, write_json
 from dualprune.run.signals import column_of
 
 FORMAT = 2
@@ -18,12 +18,21 @@ _TYPES = ("<f4", "<f8", "<i4", "<i8")
 
 def check_count(name: str, value: Any, least: int | None = None) -> int:
     """Give a whole number as an int, and refuse what is none or too small."""
-    if not isinstance(value, SupportsIndex) or isinstance(value, bool):
-        raise InputError(f"{name} must be an integer, got {value!r}")
-    if least is not None and index(value) < least:
+    number = whole(name, value)
+    if least is not None and number < least:
         hint = "; a model with one logit has 2" if name == "classes" else ""
-        raise InputError(f"{name} must be at least {least}, got {value}{hint}")
-    return index(value)
+        raise InputError(f"{name} must be at least {least}, got {number}{hint}")
+    return number
+
+
+def refuse_too_many(samples: int, who: str) -> None:
+    """Refuse so many samples that not even one number of each can be held."""
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    if 8 * samples > memory:
+        raise InputError(
+            f"{who} {samples:,} samples, whose scores would not fit into the memory of this "
+            f"machine ({memory / 2**30:.0f} GiB)"
+        )
 
 
 @dataclass(frozen=True)
@@ -66,9 +75,6 @@ class Description:
     def _check_class_names(self, names: list[str]) -> None:
         if len(names) != self.classes:
             raise InputError(f"{len(names)} class names for {self.classes} classes")
-        for name in names:
-            if not isinstance(name, str):
-                raise InputError(f"class names are text, got {name!r}; write str(name)")
 
     @property
     def columns(self) -> dict[str, str]:
@@ -95,12 +101,7 @@ class Description:
             if version == 1:
                 content["signals"] = {name: column_of(name).dtype for name in content["signals"]}
             description = build(Description, content)
-        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-        if 8 * description.samples > memory:
-            raise InputError(
-                f"{path} states {description.samples:,} samples, whose scores would not fit into "
-                f"the memory of this machine ({memory / 2**30:.0f} GiB)"
-            )
+        refuse_too_many(description.samples, f"{path} states")
         return description
 
     def _as_json(self) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from typing import TypeVar
 
 import numpy as np
 
+from dualprune.arguments import checked
 from dualprune.errors import DamagedError, InputError, MissingError
 from dualprune.run.attempts import Epoch, find_epochs, finished, refuse_holes
 from dualprune.run.derived import DERIVED
@@ -41,6 +42,7 @@ class Run:
     Run('tests/runs/digits': 1,438 samples of 10 classes, 20 epochs; loss, margin, rival, ...)
     """
 
+    @checked
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
         self.description = Description.load(self.path)
@@ -90,6 +92,7 @@ class Run:
         digests = (part.digest for parts in self._epochs for part in parts)
         return hashlib.sha256("".join([self.description.digest, *digests]).encode()).hexdigest()
 
+    @checked
     def __getitem__(self, name: str) -> Array:
         if name == "labels":
             return self.labels.copy()
@@ -132,6 +135,7 @@ class Run:
             epoch: part.features for epoch, part in enumerate(first, 1) if "features" in part.facts
         }
 
+    @checked
     def has(self, name: str) -> bool:
         """Whether `name` is in this run: a signal, recorded or derived, labels or features."""
         if name == "features":
@@ -139,6 +143,7 @@ class Run:
         stored = ["label"] if name == "labels" else _stored(name)
         return set(stored) <= self.description.columns.keys()
 
+    @checked
     def map(
         self, fn: Callable[..., Result], names: Sequence[str], *, epochs: int | None = None
     ) -> Iterator[tuple[range, Result]]:
@@ -173,6 +178,7 @@ class Run:
             for future in pending:
                 yield from future.result()[1]
 
+    @checked
     def first_epochs(self, epochs: int | None) -> int:
         """Check a number of epochs against what is there; None means all."""
         if epochs is None:

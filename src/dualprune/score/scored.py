@@ -11,9 +11,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from dualprune.arguments import build, checked
 from dualprune.errors import DamagedError, MissingError
 from dualprune.files import (
-    build,
     exists,
     make_folders,
     read_table,
@@ -60,6 +60,7 @@ class Scored:
         write(path, memoryview(sink.getvalue()))
 
     @staticmethod
+    @checked
     def load(path: str | os.PathLike[str]) -> "Scored":
         """Read what `save` wrote."""
         path = Path(path)

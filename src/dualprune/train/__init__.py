@@ -7,13 +7,14 @@ from dualprune.train.place import is_first, together
 from dualprune.train.recipe import recipes
 from dualprune.train.record import APART, record, seconds_recorded
 from dualprune.train.setup import Setup
-from dualprune.train.train import train
+from dualprune.train.train import Result, train
 
 __all__ = [
     "APART",
     "MODELS",
     "Dynamic",
     "Progress",
+    "Result",
     "Setup",
     "Tell",
     "Watch",

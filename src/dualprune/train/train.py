@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from hashlib import sha256
 from pathlib import Path
 
@@ -10,9 +10,10 @@ import numpy as np
 import pyarrow as pa
 import torch
 
+from dualprune.arguments import build
 from dualprune.coreset import digest
 from dualprune.errors import InputError
-from dualprune.files import refuse_foreign, write_json, write_table
+from dualprune.files import read_json, reading, refuse_foreign, write_json, write_table
 from dualprune.record.processes import processes
 from dualprune.signatures import Array
 from dualprune.train.epoch import Dynamic, Plan
@@ -40,6 +41,14 @@ class Result:
     forward: int
     backward: int
     seconds: float
+
+    @staticmethod
+    def load(folder: Path) -> "Result":
+        """Read what a training left in `result.json`."""
+        path = folder / "result.json"
+        content = read_json(path)
+        with reading(path):
+            return build(Result, {field.name: content[field.name] for field in fields(Result)})
 
 
 def train(

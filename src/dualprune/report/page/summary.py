@@ -110,7 +110,8 @@ def _select_again(card: Card, budget: dict[str, Any]) -> str:
 
 def _changed(fn: Callable[..., Array], values: dict[str, Any]) -> dict[str, Any]:
     defaults = check_knobs(fn, {})
-    return {name: value for name, value in values.items() if value != defaults[name]}
+    chosen = check_knobs(fn, values)
+    return {name: value for name, value in chosen.items() if value != defaults[name]}
 
 
 def _command(*words: str, **flags: Any) -> str:
