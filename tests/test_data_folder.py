@@ -372,6 +372,36 @@ def test_the_middle_square_is_kept(tmp_path, turned):
     assert (decode(tmp_path / "a.png", 4)[1:-1, 1:-1] == [0, 255, 0]).all()
 
 
+@pytest.mark.parametrize("suffix", ["jpg", "png", "webp", "tif"])
+@pytest.mark.parametrize("orientation", range(1, 9))
+def test_images_are_turned_as_their_camera_says(tmp_path, suffix, orientation):
+    upright = np.zeros((64, 64, 3), np.uint8)
+    upright[:32, :32] = (255, 0, 0)
+    upright[:32, 32:] = (0, 255, 0)
+    stored = {  # rows and columns of the file begin at these sides of the picture
+        1: upright,
+        2: upright[:, ::-1],
+        3: upright[::-1, ::-1],
+        4: upright[::-1],
+        5: upright.transpose(1, 0, 2),
+        6: np.rot90(upright),
+        7: np.rot90(upright.transpose(1, 0, 2), 2),
+        8: np.rot90(upright, -1),
+    }[orientation]
+    file, exif = tmp_path / f"a.{suffix}", Image.Exif()
+    exif[0x0112] = orientation
+    Image.fromarray(np.ascontiguousarray(stored)).save(file, exif=exif, quality=95)
+    np.testing.assert_allclose(decode(file, 64)[8::16, 8::16], upright[8::16, 8::16], atol=20)
+    np.testing.assert_allclose(decode_sound(file, 8)[1::4, 1::4], upright[1::32, 1::32], atol=40)
+
+
+@pytest.mark.parametrize("damage", [b"", b"MM", b"nonsense" * 4, b"II*\0\xff\xff\xff\xff"])
+def test_an_image_with_a_damaged_description_is_read_as_it_is(tmp_path, damage):
+    picture(size=(8, 8)).save(tmp_path / "a.webp", lossless=True, exif=damage)
+    expected = np.asarray(picture(size=(8, 8)))
+    np.testing.assert_array_equal(decode_sound(tmp_path / "a.webp", 8), expected)
+
+
 def test_an_image_of_the_right_size_is_not_changed(tmp_path):
     image = picture(size=(8, 8))
     image.save(tmp_path / "a.png")
