@@ -47,8 +47,11 @@ def decode_sound(file: Path, size: int) -> Array | str:
     """Give what `decode` gives; of a file that is not sound to its end, what it is instead."""
     images = pillow()
     try:
-        with _judged(file), images.open(file, formats=FORMATS) as image:
-            image.verify()
+        with _judged(file):
+            if not file.is_file():  # a pipe would be waited for
+                return "unreadable images"
+            with images.open(file, formats=FORMATS) as image:
+                image.verify()
         return decode(file, size)
     except DamagedError as error:
         if isinstance(error.__cause__, images.DecompressionBombError):

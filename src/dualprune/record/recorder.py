@@ -56,6 +56,9 @@ class Recorder:
     names
         A name for every sample, such as its file; `source` may say where each one was in the set it
         was taken from. Stored, and shown by the page and the audit.
+    unreadable
+        The label of every sample that cannot be read, -1 for all others, shape (samples,). Such a
+        sample keeps its id, and is never kept; do not pass it to `update`.
     data
         Fingerprint of the dataset, such as a hash; stored. Runs of different data do not mix.
     strict
@@ -74,11 +77,12 @@ class Recorder:
         class_names: Sequence[str] | None = None,
         names: Sequence[str] = (),
         source: Array | None = None,
+        unreadable: Array | None = None,
         notes: str = "",
         data: str = "",
         strict: bool = False,
     ) -> None:
-        table = _names(names, source, samples)
+        table = _names(names, source, unreadable, samples)
         description = Description(
             samples=samples,
             classes=check_count("classes", classes, least=2),
@@ -307,7 +311,14 @@ def _first_of_each(ids: Array) -> tuple[Array, Array]:
     return np.delete(ordered, again), np.delete(order, again)
 
 
-def _names(names: Sequence[str], source: Array | None, samples: int) -> pa.Table | None:
-    if not len(names) and source is None:
+def _names(
+    names: Sequence[str], source: Array | None, unreadable: Array | None, samples: int
+) -> pa.Table | None:
+    if not len(names) and source is None and unreadable is None:
         return None
-    return names_table(names, np.arange(samples) if source is None else source)
+    if unreadable is not None and np.shape(unreadable) != (samples,):
+        raise InputError(
+            f"unreadable must have one label or -1 for each of {samples} samples, got shape "
+            f"{np.shape(unreadable)}"
+        )
+    return names_table(names, np.arange(samples) if source is None else source, unreadable)
