@@ -130,7 +130,8 @@ def _refuse_another(
         "k": card.k == k,
         "seed": card.seed == seed,
         "number of epochs": training is not None and training.epochs == epochs,
-        "data, model or recipe": training is not None and training.settings == setup.settings(),
+        "data, model, recipe or size": training is not None
+        and training.settings == setup.settings(),
     }
     if other := [name for name, is_same in same.items() if not is_same]:
         raise InputError(
