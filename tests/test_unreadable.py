@@ -78,6 +78,11 @@ def test_what_could_not_be_read_is_what_was_written(whole, tmp_path):
         _ = Run(path).unreadable
 
 
+def test_the_doctor_says_why_they_were_never_seen(whole):
+    code, printed, _ = dualprune("doctor", whole.path)
+    assert (code, "5 samples were never seen; 5 could not be read" in printed) == (0, True)
+
+
 def test_one_label_or_none_is_given_of_each(tmp_path):
     with pytest.raises(InputError, match=r"each of 3 samples, got shape \(2,\)"):
         Recorder(tmp_path, samples=3, classes=2, unreadable=np.array([-1, 0]))
