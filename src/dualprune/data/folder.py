@@ -90,7 +90,7 @@ def _decoded(images: Images, path: Path, size: int) -> Images:
         if isinstance(square, str):
             faults.setdefault(square, []).append(name)
     for fault, names in sorted(faults.items()):
-        _warn(f"{fault} of {path}, which are never trained on and never kept", names)
+        _warn(f"left out {fault} of {path}", names)
     if faults:
         unreadable = np.array([isinstance(square, str) for square in squares])
         images = replace(images, unreadable=unreadable)
