@@ -31,9 +31,9 @@ from dualprune.experiments.results import NUMBERS, Line, append, read
 from dualprune.experiments.runner import _alone, lines_of, missing, run, workplace
 from dualprune.experiments.setting import settings
 from dualprune.experiments.table import as_latex, as_markdown
-from dualprune.experiments.work import _read_result, train_on
+from dualprune.experiments.work import train_on
 from dualprune.files import read_json, seal, write_json
-from dualprune.train import silent
+from dualprune.train import Result, silent
 
 SMALL = "sampling-cifar10"  # few rows
 TIMES = ("training_seconds", "recording_seconds")
@@ -326,7 +326,7 @@ def test_a_damaged_line_is_an_error(tmp_path):
 def test_a_sealed_file_that_is_no_result_is_refused(tmp_path):
     write_json(tmp_path / "result.json", {"accuracy": 0.5})
     with pytest.raises(DamagedError, match=r"result\.json is damaged: 'best_accuracy'"):
-        _read_result(tmp_path, None, None, tmp_path)
+        Result.load(tmp_path)
 
 
 @pytest.mark.parametrize(

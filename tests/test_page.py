@@ -342,7 +342,7 @@ def test_large_images_are_shrunk_in_their_proportions():
 def test_files_are_drawn_with_their_colour(tmp_path):
     names = make_photos(tmp_path / "photos")
     with pytest.warns(UserWarning, match="broken|nothing yet"):
-        images = load(tmp_path / "photos")[0]
+        images = load(tmp_path / "photos")[0].only_readable()
     ids = np.array([0, 25, 59])
     _, tiles = tiles_of(draw_sheet(images, ids), 3)
     assert tiles.shape == (3, 64, 64, 3)

@@ -23,7 +23,7 @@ from torch.optim import SGD
 from torch.optim.optimizer import register_optimizer_step_post_hook
 
 from dualprune import Recorder, Run
-from dualprune.data import in_memory, load, write_tree
+from dualprune.data import in_memory, load, replace_links, write_tree
 from dualprune.errors import DamagedError, InputError, WriteError
 from dualprune.files import draft_folder, read_json, write_json
 from dualprune.method import Arrays
@@ -462,6 +462,71 @@ def test_a_tree_holds_the_files_that_were_kept_and_nothing_else(tmp_path, photos
         assert (folder / name).read_bytes() == file.read_bytes()
         assert (folder / name).is_symlink() == (how == "link")
     assert [path.name for path in folder.parent.iterdir()] == ["images"]
+
+
+@pytest.mark.parametrize("through", ["", "a link to the home", "links to files"])
+def test_links_stay_valid_when_images_and_tree_move_together(tmp_path, photos, through):
+    home, elsewhere = tmp_path / "home", tmp_path / "elsewhere"
+    home.mkdir()
+    (tmp_path / "photos").rename(home / "photos")
+    way = home
+    if through == "a link to the home":
+        way = tmp_path / "way"
+        way.symlink_to(home)
+    if through == "links to files":
+        elsewhere.mkdir()
+        for number, name in enumerate(photos.names):
+            file = (home / "photos" / name).rename(elsewhere / f"{number}.png")
+            (home / "photos" / name).symlink_to(file)
+    images = load(way / "photos")[0]
+    (home / "pruned").mkdir()
+    write_tree(images, way / "pruned" / "images", "link")
+    moved = home.rename(tmp_path / "moved")
+    for name in images.names:
+        link = moved / "pruned" / "images" / name
+        assert not link.readlink().is_absolute()
+        assert link.samefile(moved / "photos" / name)
+
+
+def test_links_to_another_disk_are_absolute(tmp_path, photos, monkeypatch):
+    """They cannot be moved together."""
+    real = Path.stat
+
+    def other_disk(path, **more):
+        found = real(path, **more)
+        if path.name != "photos":
+            return found
+        return os.stat_result([*found[:2], found.st_dev + 1, *found[3:]])
+
+    monkeypatch.setattr(Path, "stat", other_disk)
+    write_tree(photos, tmp_path / "images", "link")
+    for name, file in zip(photos.names, photos.files, strict=True):
+        assert (tmp_path / "images" / name).readlink() == file
+
+
+def test_copies_replace_links_one_by_one_and_the_rest_later(tmp_path, photos, monkeypatch):
+    folder, replace = tmp_path / "images", os.replace
+    write_tree(photos, folder, "link")
+
+    def fails_at_the_third(*paths):
+        if sum(not (folder / name).is_symlink() for name in photos.names) == 2:
+            raise OSError(28, "No space left on device")
+        replace(*paths)
+
+    monkeypatch.setattr(os, "replace", fails_at_the_third)
+    with pytest.raises(WriteError, match="No space left"):
+        replace_links(photos, folder)
+    monkeypatch.undo()
+    (folder / photos.class_names[0] / f".{'0' * 32}.tmp").write_bytes(b"of a killed process")
+    for copied in (2, 6):
+        assert sum(not (folder / name).is_symlink() for name in photos.names) == copied
+        for name, file in zip(photos.names, photos.files, strict=True):
+            assert (folder / name).read_bytes() == file.read_bytes()
+        replace_links(photos, folder)
+    assert {path for path in folder.rglob("*") if path.is_file()} == {
+        folder / name for name in photos.names
+    }
+    assert not any(file.is_symlink() for file in photos.files)
 
 
 def test_a_tree_never_replaces_what_is_there(photos):

@@ -26,7 +26,7 @@ LARGEST = 1e300
 """What a score or a loss may be at most, so that sums and differences of them are finite."""
 
 _NO_NAME = re.compile("[\0\ud800-\udc7f\udd00-\udfff]")  # the rest are bytes that are not UTF-8
-_KINDS = {"labels": "biufUST", "correct": "biuf", "source": "iu"}
+_KINDS = {"labels": "biufUST", "correct": "biuf", "source": "iu", "unreadable": "iu"}
 _WORDS = {
     "iu": "integers",
     "iuf": "real numbers",

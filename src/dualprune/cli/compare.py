@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from dualprune.cli.options import Data, Download, Model, Out, RecipeName
+from dualprune.cli.options import Data, Download, Model, Out, RecipeName, Size
 from dualprune.cli.printing import print_path, print_table
 from dualprune.cli.progress import watch
 
@@ -22,6 +22,7 @@ def compare(
     seeds: Annotated[int, typer.Option(min=1, help="How often to repeat everything.")] = 3,
     model: Model = "auto",
     recipe: RecipeName = "auto",
+    size: Size = None,
     download: Download = False,
 ) -> None:
     """Train on what each method keeps, and show accuracies with their deviation over seeds.
@@ -40,6 +41,7 @@ def compare(
         seeds=seeds,
         model=model,
         recipe=recipe,
+        size=size,
         download=download,
         watch=watch,
     )

@@ -99,7 +99,8 @@ def _contents(health: Health, samples: int) -> Iterator[str]:
         else ": every sample in every epoch"
     )
     if health.never_seen:
-        yield f"            {health.never_seen:,} samples were never seen"
+        why = f"; {health.unreadable:,} could not be read" if health.unreadable else ""
+        yield f"            {health.never_seen:,} samples were never seen{why}"
     yield f"duplicates  {_worst({e.number: e.duplicates for e in health.epochs})}"
     yield f"not finite  {_worst({e.number: e.non_finite for e in health.epochs})}"
     if health.labels_changed:

@@ -24,4 +24,8 @@ RecipeName = Annotated[
     str, typer.Option("--recipe", help="How to train; auto chooses by the data and the machine.")
 ]
 Runs = Annotated[list[Path], typer.Argument(help="Folder of a run; of several, the mean is taken.")]
+Size = Annotated[
+    int | None,
+    typer.Option(min=1, help="Pixels a side of what the model sees; default: the recipe's."),
+]
 Seed = Annotated[int, typer.Option(help="The same seed on the same machine gives the same result.")]

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from dualprune.cli.options import Data, Download, Model, Out, RecipeName, Seed
+from dualprune.cli.options import Data, Download, Model, Out, RecipeName, Seed, Size
 from dualprune.cli.printing import print_path, say
 from dualprune.cli.progress import watch
 from dualprune.coreset import Coreset
@@ -22,6 +22,7 @@ def prune(
     model: Model = "auto",
     recipe: RecipeName = "auto",
     epochs: Annotated[int | None, typer.Option(help="How many epochs to record.")] = None,
+    size: Size = None,
     seed: Seed = 0,
     materialize: Annotated[
         Literal["link", "copy"] | None,
@@ -47,6 +48,7 @@ def prune(
         recipe=recipe,
         method=method,
         epochs=epochs,
+        size=size,
         seed=seed,
         materialize=materialize,
         check=check,
@@ -74,8 +76,12 @@ def _summary(coreset: Coreset) -> Iterator[str]:
         published = "the published" if training.published else "not a published"
         how = f"{training.model} with recipe {training.recipe}"
         yield f"setting    {how}: {published} setting for {training.data}"
-    share = f"{card.k / card.samples:.1%}"
-    yield f"kept       {card.k:,} of {card.samples:,} ({share}) with {card.method}"
+        if training.size:
+            yield f"images     the model saw them at {training.size} x {training.size} pixels"
+    share = f"{card.k / card.readable:.1%}"
+    yield f"kept       {card.k:,} of {card.readable:,} ({share}) with {card.method}"
+    if unreadable := card.samples - card.readable:
+        yield f"unreadable {unreadable:,} files, which keep their ids and are never kept"
     if training is not None:
         suspects = f"{training.suspects:,}" if training.suspects else "none"
         yield f"labels     {suspects} suspect; `dualprune audit` ranks them"

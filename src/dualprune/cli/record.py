@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from dualprune.cli.options import Data, Download, Model, Out, RecipeName, Seed
+from dualprune.cli.options import Data, Download, Model, Out, RecipeName, Seed, Size
 from dualprune.cli.printing import print_path
 from dualprune.cli.progress import watch
 from dualprune.method import find_method, signals_for
@@ -17,6 +17,7 @@ def record(
     model: Model = "auto",
     recipe: RecipeName = "auto",
     epochs: Annotated[int | None, typer.Option(help="How many epochs to record.")] = None,
+    size: Size = None,
     seed: Seed = 0,
     clean: Annotated[
         bool,
@@ -39,7 +40,9 @@ def record(
     from dualprune import train  # noqa: PLC0415 - loads torch
 
     with train.together():
-        setup = train.Setup.load(data, recipe=recipe, model=model, download=download, out=out)
+        setup = train.Setup.load(
+            data, recipe=recipe, model=model, download=download, out=out, size=size
+        )
         train.record(
             setup,
             out,

@@ -41,14 +41,14 @@ def _select(
 ) -> None:
     scored = None if score in (*SCORES, "none") else Scored.load(score)
     arrays = Arrays([Run(path) for path in runs], epochs=_epochs(scored, epochs))
-    k = budget(arrays.samples, keep=keep, prune=prune)
+    k = budget(readable := arrays.runs[0].readable, keep=keep, prune=prune)
     method = _method(fn, scored or score, arrays)
     others = dict(method.reads) | dict(_pair(text) for text in reads or [])
     method = replace(method, select_knobs=knobs, reads=others)
     coreset = choose_from(arrays, method, k=k, seed=seed)
     print_path(coreset.save(out))
     say(
-        f"kept {k:,} of {arrays.samples:,} samples ({k / arrays.samples:.1%}) with "
+        f"kept {k:,} of {readable:,} samples ({k / readable:.1%}) with "
         f"{coreset.card.method}, seed {seed}",
         err=True,
     )

@@ -6,7 +6,7 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from dualprune.cli.options import Data, Download, Model, Out, RecipeName, Seed
+from dualprune.cli.options import Data, Download, Model, Out, RecipeName, Seed, Size
 from dualprune.cli.printing import print_path, say
 from dualprune.cli.progress import duration, watch
 from dualprune.coreset import Coreset
@@ -26,6 +26,7 @@ def train(
     recipe: RecipeName = "auto",
     epochs: Annotated[int | None, typer.Option(help="Length of the training in epochs.")] = None,
     iterations: Annotated[int | None, typer.Option(help="Or in steps of the optimiser.")] = None,
+    size: Size = None,
     seed: Seed = 0,
     download: Download = False,
 ) -> None:
@@ -38,7 +39,9 @@ def train(
     if epochs is not None and iterations is not None:
         raise InputError("say --epochs or --iterations, not both")
     with train.together():
-        setup = train.Setup.load(data, recipe=recipe, model=model, download=download, out=out)
+        setup = train.Setup.load(
+            data, recipe=recipe, model=model, download=download, out=out, size=size
+        )
         result = train.train(
             setup,
             out,

@@ -15,7 +15,8 @@ class Training:
     """What `prune` or the `demo` trained to record, and what training on the coreset costs.
 
     `settings` decide the recording; `published` says whether they were published for this data.
-    Passes are over all samples. `suspects` is how many labels are probably wrong.
+    Passes are over all samples. `suspects` is how many labels are probably wrong. `size` is the
+    side in pixels of the squares that the model saw of image files, 0 where nothing was scaled.
     """
 
     data: str
@@ -28,6 +29,7 @@ class Training:
     full_passes: float
     coreset_passes: float
     workflow: str = "prune"
+    size: int = 0
 
 
 @dataclass(frozen=True)
@@ -45,7 +47,8 @@ class Card:
     runs, data
         Fingerprints of the runs and of the dataset.
     reasons
-        How many samples were `filled`, `cut_off`, `unscored`; the column `why` says which.
+        How many samples were `filled`, `cut_off`, `unscored`, `unreadable`; the column `why` says
+        which.
     versions, cpu
         Logarithms may differ in the last bit between kinds of CPU.
     """
@@ -68,6 +71,11 @@ class Card:
     versions: dict[str, str] = field(default_factory=dict)
     cpu: dict[str, Any] = field(default_factory=dict)
     training: Training | None = None
+
+    @property
+    def readable(self) -> int:
+        """How many samples could be read: `k` is a part of these."""
+        return self.samples - self.reasons.get("unreadable", 0)
 
     @staticmethod
     def from_json(content: dict[str, Any]) -> "Card":

@@ -53,7 +53,7 @@ class Coreset:
 
     def __repr__(self) -> str:
         card = self.card
-        return f"Coreset({len(self):,} of {card.samples:,}: {card.method}, seed {card.seed})"
+        return f"Coreset({len(self):,} of {card.readable:,}: {card.method}, seed {card.seed})"
 
     @property
     def mask(self) -> Array:

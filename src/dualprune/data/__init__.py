@@ -16,7 +16,7 @@ from dualprune.data.images import Images, in_memory
 from dualprune.data.noise import flip_labels
 from dualprune.data.npz import read_npz
 from dualprune.data.split import long_tail, validation_split
-from dualprune.data.tree import write_tree
+from dualprune.data.tree import replace_links, write_tree
 from dualprune.errors import MissingError
 from dualprune.files import reading
 
@@ -30,6 +30,7 @@ __all__ = [
     "in_memory",
     "load",
     "long_tail",
+    "replace_links",
     "validation_split",
     "write_tree",
 ]

@@ -19,14 +19,20 @@ if TYPE_CHECKING:
 FORMATS = ["JPEG", "PNG", "BMP", "GIF", "WEBP", "TIFF", "PPM"]  # others run programs, as EPS does
 _LARGE = 2**24  # pixels; six images of ten times as many would take 4 GB at once
 _ONE_AT_A_TIME = Lock()
+_ORIENTATION = 0x0112  # of EXIF
+_TURNS = {
+    2: "FLIP_LEFT_RIGHT", 3: "ROTATE_180", 4: "FLIP_TOP_BOTTOM", 5: "TRANSPOSE",
+    6: "ROTATE_270", 7: "TRANSVERSE", 8: "ROTATE_90",
+}  # fmt: skip
 
 
 def decode(file: Path, size: int) -> Array:
     """Give the middle square of an image, uint8 of shape (size, size, 3).
 
-    The shorter side becomes `size` and the longer one is cropped on both ends. Grey images become
-    colour ones; transparency is dropped. Floats and integers of 32 bits are scaled so that the
-    smallest value in the image becomes 0 and the largest 255; NaN becomes 0.
+    It is turned as its camera says (EXIF). The shorter side becomes `size` and the longer one is
+    cropped on both ends. Grey images become colour ones; transparency is dropped. Floats and
+    integers of 32 bits are scaled so that the smallest value in the image becomes 0 and the largest
+    255; NaN becomes 0.
     """
     with _judged(file), _load(file, size) as loaded:
         image = _eight_bits(loaded)
@@ -41,8 +47,11 @@ def decode_sound(file: Path, size: int) -> Array | str:
     """Give what `decode` gives; of a file that is not sound to its end, what it is instead."""
     images = pillow()
     try:
-        with _judged(file), images.open(file, formats=FORMATS) as image:
-            image.verify()
+        with _judged(file):
+            if not file.is_file():  # a pipe would be waited for
+                return "unreadable images"
+            with images.open(file, formats=FORMATS) as image:
+                image.verify()
         return decode(file, size)
     except DamagedError as error:
         if isinstance(error.__cause__, images.DecompressionBombError):
@@ -91,7 +100,18 @@ def _load(file: Path, size: int) -> Iterator["Image"]:
         image.draft(None, (2 * size, 2 * size))
         with _ONE_AT_A_TIME if image.width * image.height > _LARGE else nullcontext():
             image.load()
-            yield image
+            yield _upright(image)
+
+
+def _upright(image: "Image") -> "Image":
+    """Turn or mirror an image as its EXIF says, unless that is damaged."""
+    try:
+        turn = _TURNS.get(image.getexif().get(_ORIENTATION, 1))
+    except MemoryError:
+        raise
+    except Exception:  # noqa: BLE001 - whatever Pillow raises, the pixels are sound
+        return image
+    return image if turn is None else image.transpose(pillow().Transpose[turn])
 
 
 def _eight_bits(image: "Image") -> "Image":

@@ -27,17 +27,18 @@ def read_sets(path: Path, size: int) -> tuple[Images, Images | None]:
     splits = _splits(path)
     if not splits:
         return read_folder(path, size=size), None
-    _warn(f"left out images of {path} that are in no split", _inside(path)[1])
+    _warn(f"left out images of {path} that are in no split", _visible(_inside(path)[1]))
     train = read_folder(path / "train", size=size)
     if len(splits) == 1:
         return train, None
-    return train, read_folder(path / splits[1], train.class_names, size=size)
+    test = read_folder(path / splits[1], train.class_names, size=size)
+    return train, test.only_readable()
 
 
 def _splits(path: Path) -> list[str]:
     """Give `train` and the splits beside it; none if other folders make it a class."""
-    folders, known = _inside(path)[0], ("train", *_JUDGED_ON)
-    splits = [name for name in known if name in folders and _inside(path / name)[0]]
+    folders, known = _visible(_inside(path)[0]), ("train", *_JUDGED_ON)
+    splits = [name for name in known if name in folders and _visible(_inside(path / name)[0])]
     others = [name for name in folders if name not in known]
     if "train" not in splits:
         return []
@@ -52,10 +53,7 @@ def _splits(path: Path) -> list[str]:
 
 def refuse_among_images(path: Path, out: Path) -> None:
     """Refuse an `out` among the images of `path`: the next reading would take it for a class."""
-    path, place = path.resolve(), out.resolve()
-    if not place.is_relative_to(path):
-        return
-    if not any(part[0] == "." for part in place.relative_to(path).parts):
+    if out.resolve().is_relative_to(path.resolve()):
         raise InputError(
             f"{out} is among the images of {path}, where what is written would be read as "
             "one of their classes; choose a folder outside"
@@ -63,18 +61,19 @@ def refuse_among_images(path: Path, out: Path) -> None:
 
 
 def read_folder(path: Path, class_names: tuple[str, ...] = (), *, size: int) -> Images:
-    """Give the images that can be read; whatever else is there is left out, named in warnings.
+    """Give all image files, in the order of the usual image-folder dataset.
 
-    The classes are the names of the sub-folders, sorted, unless given. Files are in the order of
-    their names; links are followed; what is hidden (begins with a dot) is not looked at. `source`
-    counts what could not be read, too: it is the position among all image files. Every file is
-    decoded once, to squares of `size` pixels; they are kept if they fit into memory.
+    The classes are the names of the sub-folders, sorted, unless given; a class may be empty. Inside
+    a class, files are ordered by folder, then by name; links are followed; names that begin with a
+    dot count like others. Files that cannot be read keep their place and are marked; they and
+    whatever is no image are named in warnings. Every file is decoded once, to squares of `size`
+    pixels; they are kept if they fit into memory.
     """
     images, others = _list(path, class_names)
     _warn(f"left out files of {path} that are not images ({', '.join(SUFFIXES)})", others)
-    _warn(f"left out images of {path} that are in no sub-folder", _inside(path)[1])
+    _warn(f"left out images of {path} that are in no sub-folder", _visible(_inside(path)[1]))
     images = _decoded(images, path, size)
-    counts = np.bincount(images.labels, minlength=len(images.class_names))
+    counts = np.bincount(images.labels[images.readable_ids], minlength=len(images.class_names))
     if not counts.any():
         raise InputError(f"{path} has no readable image in its {len(counts)} sub-folders")
     _warn(f"classes of {path} without an image", np.array(images.class_names)[counts == 0])
@@ -92,9 +91,12 @@ def _decoded(images: Images, path: Path, size: int) -> Images:
             faults.setdefault(square, []).append(name)
     for fault, names in sorted(faults.items()):
         _warn(f"left out {fault} of {path}", names)
-    images = images.take(np.array([not isinstance(square, str) for square in squares], bool))
+    if faults:
+        unreadable = np.array([isinstance(square, str) for square in squares])
+        images = replace(images, unreadable=unreadable)
     if fits and len(images):
-        kept = [square for square in squares if not isinstance(square, str)]
+        blank = np.zeros((size, size, 3), np.uint8)
+        kept = [blank if isinstance(square, str) else square for square in squares]
         images = replace(images, squares=np.stack(kept))
     return images
 
@@ -119,9 +121,8 @@ def _list(path: Path, class_names: tuple[str, ...]) -> tuple[Images, list[str]]:
 
 
 def _files(path: Path, class_name: str) -> tuple[list[str], list[str]]:
-    """Give the images and the other files of a class by their names in `path`, sorted."""
-    images: list[str] = []
-    others: list[str] = []
+    """Give the images and the other files of a class by their names in `path`, folder by folder."""
+    files: list[tuple[str, list[str], list[str]]] = []
     folders = [(class_name, frozenset({path.resolve()}))]
     while folders:
         name, above = folders.pop()
@@ -132,22 +133,25 @@ def _files(path: Path, class_name: str) -> tuple[list[str], list[str]]:
             )
         deeper, pictures, rest = _inside(path / name)
         folders += [(f"{name}/{folder}", above | {place}) for folder in deeper]
-        images += [f"{name}/{file}" for file in pictures]
-        others += [f"{name}/{file}" for file in rest]
-    return sorted(images), sorted(others)
+        files.append((name, pictures, rest))
+    files.sort()
+    images = [f"{name}/{file}" for name, pictures, _ in files for file in pictures]
+    return images, [f"{name}/{file}" for name, _, rest in files for file in rest]
 
 
 def _inside(folder: Path) -> tuple[list[str], list[str], list[str]]:
-    """Give the names of the sub-folders, images and other files that are not hidden, sorted."""
+    """Give the names of the sub-folders, images and other files, sorted; of others not hidden ones.
+
+    As for the usual image-folder dataset, what has the suffix of an image and is no folder is one,
+    also a link to nothing.
+    """
     folders: list[str] = []
     images: list[str] = []
     others: list[str] = []
     try:
         with os.scandir(folder) as entries:
             for entry in entries:
-                if entry.name[0] == ".":
-                    continue
-                is_image = entry.name.lower().endswith(SUFFIXES) and entry.is_file()
+                is_image = entry.name.lower().endswith(SUFFIXES)
                 kind = folders if entry.is_dir() else images if is_image else others
                 kind.append(entry.name)
     except OSError as error:
@@ -155,7 +159,11 @@ def _inside(folder: Path) -> tuple[list[str], list[str], list[str]]:
             f"cannot read {error.filename}: {error.strerror} (errno {error.errno}); remove the "
             "cause and try again"
         ) from error
-    return sorted(folders), sorted(images), sorted(others)
+    return sorted(folders), sorted(images), _visible(sorted(others))
+
+
+def _visible(names: Iterable[str]) -> list[str]:
+    return [name for name in names if name[0] != "."]
 
 
 def _warn(what: str, names: Iterable[str]) -> None:

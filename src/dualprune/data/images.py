@@ -36,6 +36,8 @@ class Images:
     names
         The files relative to their folder, such as ``"class/file.png"``, as `as_text` spells them;
         empty in memory.
+    unreadable
+        bool, shape (samples,): files that cannot be decoded; None if there are none.
     """
 
     labels: Array
@@ -45,9 +47,20 @@ class Images:
     files: tuple[Path, ...] = ()
     names: tuple[str, ...] = ()
     squares: Array | None = None
+    unreadable: Array | None = None
 
     def __len__(self) -> int:
         return len(self.labels)
+
+    @cached_property
+    def readable_ids(self) -> Array:
+        """Ids of the samples that can be read, which are all but the `unreadable`."""
+        ids = np.arange(len(self))
+        return ids if self.unreadable is None else ids[~self.unreadable]
+
+    def only_readable(self) -> "Images":
+        """Give what can be read, with ids of its own; `source` says which it was."""
+        return self if self.unreadable is None else self.take(self.readable_ids)
 
     def take(self, ids: Array) -> "Images":
         """Give these samples in this order; `source` still says where each one comes from.
@@ -65,13 +78,16 @@ class Images:
             files=tuple(self.files[i] for i in chosen) if self.files else (),
             names=tuple(self.names[i] for i in chosen) if self.names else (),
             squares=None if self.squares is None else self.squares[chosen],
+            unreadable=None if self.unreadable is None else self.unreadable[chosen],
         )
 
     @cached_property
     def fingerprint(self) -> str:
         """SHA-256 of labels, class names and pixels, or names and sizes of files; not of paths."""
         shape = None if self.pixels is None else self.pixels.shape
-        sizes = [file.stat().st_size for file in self.files]
+        sizes: list[int | None] = [None] * len(self.files)
+        for i in self.readable_ids if self.files else ():
+            sizes[i] = self.files[i].stat().st_size
         header = json.dumps([self.class_names, len(self), shape, self.names, sizes])
         content = hashlib.sha256(header.encode())
         content.update(np.ascontiguousarray(self.labels, "<i8").data)

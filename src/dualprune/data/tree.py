@@ -1,12 +1,13 @@
 """Write image files as a new folder tree, linked or copied."""
 
+import os
 import shutil
 from pathlib import Path
 from typing import Literal
 
 from dualprune.data.images import Images
 from dualprune.errors import InputError
-from dualprune.files import draft_folder, exists, sync
+from dualprune.files import draft, draft_folder, exists, read, remove_abandoned, sync
 
 
 def write_tree(images: Images, folder: Path, how: Literal["link", "copy"]) -> None:
@@ -25,7 +26,7 @@ def _fill(building: Path, images: Images, how: Literal["link", "copy"]) -> None:
     folders, copies = {building}, []
     for file, name in zip(images.files, images.names, strict=True):
         depth = name.count("/")
-        target = building.joinpath(*file.parts[-1 - depth :])  # `name` may be spelled otherwise
+        target = _inside(building, file, name)
         for folder in reversed(target.parents[:depth]):
             if folder not in folders:
                 _refuse_taken(folder, name)
@@ -33,12 +34,44 @@ def _fill(building: Path, images: Images, how: Literal["link", "copy"]) -> None:
                 folders.add(folder)
         _refuse_taken(target, name)
         if how == "link":
-            target.symlink_to(file.resolve(strict=True))
+            target.symlink_to(_address(file, depth, target.parent))
         else:
             shutil.copyfile(file, target)
             copies.append(target)
     for path in (*copies, *folders):
         sync(path)
+
+
+def _inside(folder: Path, file: Path, name: str) -> Path:
+    """Give the place of a file in another folder; its `name` may be spelled otherwise."""
+    return folder.joinpath(*file.parts[-1 - name.count("/") :])
+
+
+def _address(file: Path, depth: int, folder: Path) -> str:
+    """Give what a link in `folder` points to: relative, so that both can be moved together.
+
+    Where the images are on another disk, it is absolute.
+    """
+    home = file.parents[depth].resolve()
+    own = home / file.relative_to(file.parents[depth])  # which may itself be a link
+    own.stat()  # raises if there is nothing
+    if home.stat().st_dev != folder.stat().st_dev:
+        return str(own)
+    return os.path.relpath(own, folder.resolve())
+
+
+def replace_links(images: Images, folder: Path) -> None:
+    """Replace the links that `write_tree` made by copies, one after the other.
+
+    Each name is a link or the whole copy at any instant; started again, this goes on.
+    """
+    targets = [_inside(folder, *pair) for pair in zip(images.files, images.names, strict=True)]
+    for parent in {target.parent for target in targets}:
+        remove_abandoned(parent)
+    for file, target in zip(images.files, targets, strict=True):
+        if target.is_symlink():
+            with draft(target.parent, target.name) as copy:
+                copy.write(read(file))
 
 
 def _refuse_taken(path: Path, name: str) -> None:

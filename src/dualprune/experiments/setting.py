@@ -76,6 +76,7 @@ class Setting:
             epochs={"early": recipe.record},
             seeds=seeds,
             judged_on=judged_on,
+            train={"size": recipe.size},
             loaded=(images, test),
         )
 

@@ -66,6 +66,25 @@ class Arrays:
             raise MissingError(_missing(name, self.runs[0]))
         return self.runs[0][name][: self.epochs]
 
+    def of_readable(self, name: str, values: Array | None = None) -> Array:
+        """Give an array, or these values of that name, without what could not be read."""
+        values, unreadable = self[name] if values is None else values, self.runs[0].unreadable
+        if not len(unreadable):
+            return values
+        return np.delete(values, unreadable, axis=values.ndim - 1 if name != "features" else 0)
+
+    def by_id(self, values: Array) -> Array:
+        """Give numbers of the samples that could be read as those of all, NaN for the others."""
+        if not len(self.runs[0].unreadable):
+            return values
+        whole = np.full(self.samples, np.nan)
+        whole[self.readable_ids()] = values
+        return whole
+
+    def readable_ids(self) -> Array:
+        """Ids of the samples that could be read."""
+        return np.delete(np.arange(self.samples), self.runs[0].unreadable)
+
     def has(self, name: str) -> bool:
         """Whether an array of this name can be had from these epochs."""
         if _is_score(name):
@@ -113,7 +132,8 @@ class Arrays:
     def _with_features(self, run: Run, fn: Function, knobs: Mapping[str, Any]) -> Array:
         alone = Arrays([run], epochs=self.epochs, features=self._features)
         read = [name for name, needed in inputs(fn).items() if needed or alone.has(name)]
-        return fn(**{name: alone[name] for name in read}, **knobs)
+        scores = fn(**{name: alone.of_readable(name) for name in read}, **knobs)
+        return alone.by_id(scores)
 
     def _by_block(self, run: Run, wanted: list[Wanted]) -> list[Array]:
         """Compute scores of which each sample's depends on its own records alone."""

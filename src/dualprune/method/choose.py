@@ -58,9 +58,10 @@ def choose(
     opened = [run if isinstance(run, Run) else Run(run) for run in several]
     if not opened:
         raise InputError("give at least one run")
-    k = budget(opened[0].samples, keep=str(keep))
+    readable = opened[0].readable
+    k = budget(readable, keep=str(keep))
     if isinstance(method, str):
-        method = find_method(method, 1 - k / opened[0].samples)
+        method = find_method(method, 1 - k / readable)
     if len(opened) < method.runs:
         raise InputError(f"{method.name} averages {method.runs} runs, got {len(opened)}")
     arrays = Arrays(
@@ -72,12 +73,18 @@ def choose(
 
 
 def choose_from(arrays: Arrays, method: Method, *, k: int, seed: int) -> Coreset:
-    """Choose `k` samples; every array that goes in is over the same epochs."""
+    """Choose `k` of the samples that could be read; all arrays are over the same epochs."""
     seed = check_seed(seed)
     scores, confidences = _scores(arrays, method)
     scorer, notes = method.scorer, Notes()
     data = _data(arrays, method, scores)
-    ids = select_ids(method, data, arrays.samples, k=k, seed=seed, notes=notes)
+    ids = select_ids(method, data, arrays.runs[0].readable, k=k, seed=seed, notes=notes)
+    reasons = dict(notes.reasons)
+    if len(unreadable := arrays.runs[0].unreadable):
+        readable = arrays.readable_ids()
+        ids = readable[ids]
+        reasons = {reason: readable[members] for reason, members in reasons.items()}
+        reasons["unreadable"] = unreadable
     card = Card(
         method=method.name,
         score=None if scorer is None else name_of(scorer),
@@ -93,14 +100,13 @@ def choose_from(arrays: Arrays, method: Method, *, k: int, seed: int) -> Coreset
         select_knobs=check_knobs(method.select, method.select_knobs),
         reads=dict(method.reads),
         values=notes.values,
-        reasons={reason: len(members) for reason, members in notes.reasons.items()},
+        reasons={reason: len(members) for reason, members in reasons.items()},
         **made_with(),
     )
     columns = {"label": arrays["labels"], "score": scores, "confidence": confidences}
     known = {name: values for name, values in columns.items() if values is not None}
-    return Coreset(
-        ids, card, {**arrays.runs[0].names, **known, "why": _why(notes, ids, arrays.samples)}
-    )
+    why = _why(notes.kept, reasons, ids, arrays.samples)
+    return Coreset(ids, card, {**arrays.runs[0].names, **known, "why": why})
 
 
 def scores_for(method: Method) -> list[tuple[Function, Mapping[str, Any]]]:
@@ -119,14 +125,17 @@ def _scores(arrays: Arrays, method: Method) -> tuple[Array | None, Array | None]
 
 
 def _data(arrays: Arrays, method: Method, scores: Array | None) -> dict[str, Array | None]:
-    """Find what a selector reads: the scores, and every other array by its name."""
+    """Find what a selector reads: the scores, and every other array by its name.
+
+    No selector sees samples that could not be read.
+    """
     data = {}
     for name, required in inputs(method.select).items():
         source = method.reads.get(name, name)
         if name == "scores":
-            data[name] = scores
+            data[name] = None if scores is None else arrays.of_readable(name, scores)
         else:
-            data[name] = arrays[source] if required or arrays.has(source) else None
+            data[name] = arrays.of_readable(source) if required or arrays.has(source) else None
     return data
 
 
@@ -153,11 +162,11 @@ def select_ids(
     return ids.astype(np.int64)
 
 
-def _why(notes: Notes, ids: Array, samples: int) -> Array:
+def _why(kept: str, reasons: Mapping[str, Array], ids: Array, samples: int) -> Array:
     """Say of every sample why it was kept or not, where there is more to say than its score."""
     codes = np.zeros(samples, np.int8)
     codes[ids] = 1
-    for code, members in enumerate(notes.reasons.values(), 2):
+    for code, members in enumerate(reasons.values(), 2):
         codes[members] = code
-    why: Array = np.array(["", notes.kept, *notes.reasons], object)[codes]
+    why: Array = np.array(["", kept, *reasons], object)[codes]
     return why

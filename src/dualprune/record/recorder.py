@@ -57,6 +57,9 @@ class Recorder:
     names
         A name for every sample, such as its file; `source` may say where each one was in the set it
         was taken from. Stored, and shown by the page and the audit.
+    unreadable
+        The label of every sample that cannot be read, -1 for all others, shape (samples,). Such a
+        sample keeps its id, and is never kept; do not pass it to `update`.
     data
         Fingerprint of the dataset, such as a hash; stored. Runs of different data do not mix.
     strict
@@ -79,13 +82,14 @@ class Recorder:
         class_names: Sequence[str] | None = None,
         names: Sequence[str] = (),
         source: Array | None = None,
+        unreadable: Array | None = None,
         notes: str = "",
         data: str = "",
         strict: bool = False,
         timeout: float = 600,
     ) -> None:
         refuse_too_many(samples, "a Recorder was asked for")
-        table = _names(names, source, samples)
+        table = _names(names, source, unreadable, samples)
         description = Description(
             samples=samples,
             classes=check_count("classes", classes, least=2),
@@ -319,11 +323,14 @@ def _first_of_each(ids: Array) -> tuple[Array, Array]:
     return np.delete(ordered, again), np.delete(order, again)
 
 
-def _names(names: Sequence[str], source: Array | None, samples: int) -> pa.Table | None:
-    if not names and source is None:
+def _names(
+    names: Sequence[str], source: Array | None, unreadable: Array | None, samples: int
+) -> pa.Table | None:
+    if not names and source is None and unreadable is None:
         return None
-    if source is not None and source.shape != (samples,):
-        raise InputError(f"source has shape {source.shape}, it needs one position per sample")
+    for what, values in {"source": source, "unreadable": unreadable}.items():
+        if values is not None and values.shape != (samples,):
+            raise InputError(f"{what} has shape {values.shape}, it needs one entry per sample")
     if source is not None and not 0 <= source.min() <= source.max() < 2**63:
         raise InputError(f"source holds {source.min()} to {source.max()}, positions are 0 or more")
-    return names_table(names, np.arange(samples) if source is None else source)
+    return names_table(names, np.arange(samples) if source is None else source, unreadable)

@@ -51,7 +51,8 @@ class Facts:
 
     @property
     def samples(self) -> int:
-        return self.run.samples
+        """How many samples could be read."""
+        return self.run.readable
 
 
 def gather(run: Run, coreset: Coreset | None, arrays: Arrays | None = None) -> Facts:
@@ -79,7 +80,7 @@ def gather(run: Run, coreset: Coreset | None, arrays: Arrays | None = None) -> F
         score_name=name,
         labels=judge(arrays),
         kept=None if coreset is None else coreset.mask,
-        what_if=_what_if(dual_scores, arrays["confidence"], coreset),
+        what_if=_what_if(dual_scores, arrays, coreset),
     )
 
 
@@ -109,10 +110,11 @@ def _dual(arrays: Arrays) -> Array | None:
     return None if np.isnan(scores).all() else scores
 
 
-def _what_if(scores: Array | None, confidences: Array, coreset: Coreset | None) -> WhatIf | None:
+def _what_if(scores: Array | None, arrays: Arrays, coreset: Coreset | None) -> WhatIf | None:
     """Give what choosing another share needs, None without DUAL scores.
 
-    Scores and knobs are those of the coreset if DUAL and Beta chose it, else the defaults.
+    Scores and knobs are those of the coreset if DUAL and Beta chose it, else the defaults. As when
+    it was chosen, what could not be read has no part in it.
     """
     if scores is None:
         return None
@@ -121,11 +123,13 @@ def _what_if(scores: Array | None, confidences: Array, coreset: Coreset | None) 
         card = coreset.card
         values, seed, mu = check_knobs(beta, card.select_knobs), card.seed, card.values.get("mu")
         scores = coreset.columns["score"]
+    scores = arrays.of_readable("scores", scores)
     tie_keys = ties(seed, len(scores))
     if mu is None:
+        confidences = arrays.of_readable("confidence")
         mu = anchor_confidence(scores, confidences, tie_keys, anchor=values["anchor"])
     with np.errstate(divide="ignore"):
         keys = draw_keys(uniform(seed, 0, len(scores), stream=BETA), np.log(scores))
     zero = np.flatnonzero(scores == 0)
     keys[zero[np.argsort(tie_keys[zero])]] = _BEHIND_ALL * (1 + np.arange(len(zero)))
-    return WhatIf(keys, mu, values["c_d"], values["concentration"])
+    return WhatIf(arrays.by_id(keys), mu, values["c_d"], values["concentration"])

@@ -47,6 +47,7 @@ class Health:
     epochs: list[EpochHealth] = field(default_factory=list)
     incomplete: list[Epoch] = field(default_factory=list)
     never_seen: int = 0
+    unreadable: int = 0
     labels_changed: int = 0
     features: list[int] = field(default_factory=list)
     leftovers: list[Path] = field(default_factory=list)
@@ -141,7 +142,8 @@ def _examine_hidden(visible: list[Epoch], health: Health, description: Descripti
 
 def _examine_names_and_old_features(root: Path, health: Health, description: Description) -> None:
     with health.noting_damage():
-        read_names(root, description)
+        names = read_names(root, description)
+        health.unreadable = int((names.get("unreadable", np.empty(0)) >= 0).sum())
     for number, path in old_features(root).items():
         with health.noting_damage():
             read_features(path, None, description.samples)

@@ -81,10 +81,24 @@ class Run:
         """The training step of each epoch that is an extra evaluation pass, else None."""
         return [parts[0].facts.get("step") for parts in self._epochs]
 
-    @cached_property
+    @property
     def names(self) -> dict[str, Array]:
         """Columns `source` and, if samples have names, `name`; empty if none were recorded."""
+        return {name: self._names[name] for name in ("source", "name") if name in self._names}
+
+    @cached_property
+    def _names(self) -> dict[str, Array]:
         return read_names(self.path, self.description)
+
+    @cached_property
+    def unreadable(self) -> Array:
+        """Ids of the samples that could not be read, sorted; they were never seen."""
+        return np.flatnonzero(self._names.get("unreadable", np.empty(0)) >= 0)
+
+    @property
+    def readable(self) -> int:
+        """How many samples could be read."""
+        return self.samples - len(self.unreadable)
 
     @property
     def fingerprint(self) -> str:
@@ -107,15 +121,22 @@ class Run:
 
     @cached_property
     def labels(self) -> Array:
-        """Label of every sample, -1 if it was never seen; read once, and read-only."""
+        """Label of every sample, -1 if it was never seen; read once, and read-only.
+
+        What could not be read has the label that was stated for it.
+        """
         if self.classes is None:
             raise MissingError(f"{self.path} has no labels; it was recorded without classes")
         labels = read_labels(self._epochs, self.samples)
+        labels = np.maximum(labels, self._names.get("unreadable", labels))
         labels.flags.writeable = False
         return labels
 
     def features(self, epochs: int | None = None) -> Array:
-        """Features after the newest of the first `epochs` epochs that has them."""
+        """Features after the newest of the first `epochs` epochs that has them.
+
+        What could not be read has NaN.
+        """
         last, known = self.first_epochs(epochs), self.with_features
         usable = [epoch for epoch in known if epoch <= last]
         if not usable:
@@ -123,7 +144,11 @@ class Run:
                 f"{self.path} has no features of epoch {last}; "
                 + (f"it has those of {list(known)}" if known else "record with --features")
             )
-        return read_features(*known[usable[-1]], self.samples)
+        features = read_features(*known[usable[-1]], self.samples)
+        if len(self.unreadable):
+            features = features.copy()
+            features[self.unreadable] = np.nan
+        return features
 
     @cached_property
     def with_features(self) -> dict[int, tuple[Path, str | None]]:

@@ -40,6 +40,8 @@ class _Files(Dataset[Tensor]):
 class Batches:
     """Images as normalised float32 batches of shape (batch, channels, height, width).
 
+    `readable_ids` are those that can be asked for.
+
     Parameters
     ----------
     size
@@ -53,6 +55,7 @@ class Batches:
     ) -> None:
         self.device = device
         self.labels = torch.from_numpy(images.labels).to(device)
+        self.readable_ids = torch.from_numpy(images.readable_ids)
         self._files = _Files(images, size)
         pixels = _pixels(images, size)
         self._pixels = None if pixels is None else torch.from_numpy(pixels).to(device)
@@ -90,8 +93,12 @@ class Batches:
         return ((batch - self.mean) / self.deviation).permute(0, 3, 1, 2)
 
     def _statistics(self) -> tuple[Tensor, Tensor]:
-        probe = torch.linspace(0, len(self) - 1, min(_PROBE, len(self))).long()
-        sample = self._pixels if self._pixels is not None else next(self.raw([probe]))
+        ids = self.readable_ids
+        if self._pixels is None:
+            probe = ids[torch.linspace(0, len(ids) - 1, min(_PROBE, len(ids))).long()]
+            sample = next(self.raw([probe]))
+        else:
+            sample = self._pixels if len(ids) == len(self) else self._pixels[ids.to(self.device)]
         values = sample.reshape(-1, sample.shape[-1])
         mean = torch.zeros(values.shape[1], dtype=torch.float64, device=self.device)
         square = torch.zeros_like(mean)
@@ -130,5 +137,8 @@ def _pixels(images: Images, size: int) -> Array | None:
         return images.squares
     if len(images) * size * size * 3 > IN_MEMORY:
         return None
+    squares = np.zeros((len(images), size, size, 3), np.uint8)
+    files = [images.files[i] for i in images.readable_ids]
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        return np.stack(list(pool.map(partial(decode, size=size), images.files)))
+        squares[images.readable_ids] = list(pool.map(partial(decode, size=size), files))
+    return squares

@@ -25,7 +25,7 @@ def accuracy(model: nn.Module, data: Batches) -> float:
 def record_clean(model: nn.Module, data: Batches, recording: Recorder) -> None:
     """Record every sample in an evaluation pass; several processes share the samples."""
     rank, world = processes()
-    for ids, logits in _outputs(model, model, data, torch.arange(rank, len(data), world)):
+    for ids, logits in _outputs(model, model, data, data.readable_ids[rank::world]):
         recording.update(logits, data.labels[ids], ids, last_features(model))
 
 
@@ -37,15 +37,18 @@ def last_features(model: nn.Module) -> Tensor | None:
 
 
 def features_of(model: nn.Module, data: Batches) -> Array:
-    """Penultimate features of every image, float32 of shape (samples, width)."""
+    """Penultimate features of every image, float32 of shape (samples, width); 0 if unreadable."""
     penultimate = getattr(model, "features", None)
     if not callable(penultimate):
         raise InputError(
             f"{type(model).__name__} has no method `features` that gives the input of its last "
             "layer; add one, or choose a method that needs no features"
         )
-    parts = _outputs(model, penultimate, data, torch.arange(len(data)))
-    return torch.cat([features.float().cpu() for _, features in parts]).numpy()
+    parts = _outputs(model, penultimate, data, data.readable_ids)
+    rows = torch.cat([features.float().cpu() for _, features in parts])
+    features = rows.new_zeros(len(data), rows.shape[1])
+    features[data.readable_ids] = rows
+    return features.numpy()
 
 
 @torch.no_grad()

@@ -108,7 +108,10 @@ def fit(
                 recording.end_epoch(features=features(epoch))
             seconds = time.perf_counter() - started
             reached = _evaluate(model, test, plan, epoch)
-            passes = {"forward": result.forward + clean * len(data), "backward": len(result.ids)}
+            passes = {
+                "forward": result.forward + clean * len(data.readable_ids),
+                "backward": len(result.ids),
+            }
             history.append(Progress(epoch, plan.epochs, result.loss, reached, seconds, **passes))
             memory = {"uses": uses, **_remember(plan.dynamic, recording)}
             _store(folder, model, optimizer, settings, history, memory)

@@ -1,6 +1,6 @@
 """Recipe: how to train, and how to prune afterwards."""
 
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
 from dualprune.errors import InputError
@@ -75,8 +75,10 @@ def recipes() -> dict[str, Recipe]:
     return {name: Recipe(name=name, **row) for name, row in rows.items()}
 
 
-def find_recipe(name: str, data: str, *, gpu: bool) -> Recipe:
+def find_recipe(name: str, data: str, *, gpu: bool, size: int | None = None) -> Recipe:
     """Find a recipe by name; `auto` is the data's own, or `small` where that one needs a GPU.
+
+    With another `size` of its images it is no published one.
 
     >>> [find_recipe("auto", "cifar10", gpu=gpu).name for gpu in (True, False)]
     ['cifar10', 'small']
@@ -84,7 +86,8 @@ def find_recipe(name: str, data: str, *, gpu: bool) -> Recipe:
     known = recipes()
     if name == "auto":
         own = known.get(data, known["small"])
-        return own if gpu or not own.published else known["small"]
+        name = own.name if gpu or not own.published else "small"
     if name not in known:
         raise InputError(f"there is no recipe {name!r}; choose auto or one of {', '.join(known)}")
-    return known[name]
+    recipe = known[name]
+    return recipe if size in (None, recipe.size) else replace(recipe, size=size, published="")

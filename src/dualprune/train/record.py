@@ -52,7 +52,7 @@ def record(
     if epochs < 1:
         raise InputError(f"epochs must be at least 1, got {epochs}")
     schedule = max(recipe.epochs, epochs)
-    plan = Plan(recipe, np.arange(len(images)), recipe.batch, epochs, schedule, seed)
+    plan = Plan(recipe, images.readable_ids, recipe.batch, epochs, schedule, seed)
 
     model = setup.fresh_model(seed)
 
@@ -83,7 +83,9 @@ def record(
 def _recorder(
     setup: Setup, out: Path, signals: Sequence[str], clean: bool, seed: int, start_epoch: int
 ) -> Recorder:
-    images = setup.images
+    images, size, unreadable = setup.images, setup.size, None
+    if images.unreadable is not None:
+        unreadable = np.where(images.unreadable, images.labels, -1)
     return Recorder(
         out,
         samples=len(images),
@@ -94,8 +96,11 @@ def _recorder(
         class_names=images.class_names,
         names=images.names,
         source=images.source,
+        unreadable=unreadable,
         data=images.fingerprint,
-        notes=f"{setup.model_name}, recipe {setup.recipe.name}, seed {seed}",
+        notes=f"{setup.model_name}, recipe {setup.recipe.name}"
+        + (f" at {size} x {size} pixels" if size else "")
+        + f", seed {seed}",
     )
 
 

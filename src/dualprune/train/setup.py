@@ -47,10 +47,12 @@ class Setup:
         name: str = "",
         recipe: str | Recipe = "auto",
         model: str | nn.Module = "auto",
+        size: int | None = None,
     ) -> "Setup":
         """Choose the recipe for the data of this name, and put the images on their device."""
         if isinstance(recipe, str):
-            recipe = find_recipe(recipe, name, gpu=device().type == "cuda")
+            recipe = find_recipe(recipe, name, gpu=device().type == "cuda", size=size)
+        refuse_size(images, size)
         if model == "auto":
             model = recipe.model
         data = Batches(images, size=recipe.size, device=device())
@@ -73,11 +75,12 @@ class Setup:
         model: str | nn.Module = "auto",
         download: bool = False,
         out: Path | None = None,
+        size: int | None = None,
     ) -> "Setup":
-        """Load data by its name or path, at the size that its recipe wants."""
-        chosen = find_recipe(recipe, str(data), gpu=device().type == "cuda")
+        """Load data by its name or path, at this `size` or the one that its recipe wants."""
+        chosen = find_recipe(recipe, str(data), gpu=device().type == "cuda", size=size)
         images, test = load(data, download=download, out=out, size=chosen.size)
-        return Setup.of(images, test, recipe=chosen, model=model)
+        return Setup.of(images, test, recipe=chosen, model=model, size=size)
 
     def fresh_model(self, seed: int) -> nn.Module:
         """Give a new model whose weights depend on the seed alone; a given module is copied."""
@@ -90,6 +93,11 @@ class Setup:
             torch.manual_seed(seed)
             classes = len(self.images.class_names)
             return build(self.model, classes=classes, channels=channels, size=size)
+
+    @property
+    def size(self) -> int:
+        """Side in pixels of the squares that files are scaled to, 0 if images are not files."""
+        return self.recipe.size if self.images.files else 0
 
     @property
     def model_name(self) -> str:
@@ -105,6 +113,16 @@ class Setup:
         }
 
 
+def refuse_size(images: Images, size: int | None) -> None:
+    """Refuse to scale images that are not files."""
+    if size is not None and images.pixels is not None:
+        tall, wide = images.pixels.shape[1:3]
+        raise InputError(
+            f"only image files are scaled; these images are arrays of {tall} x {wide} and stay "
+            "so: leave out the size"
+        )
+
+
 def model_identity(model: str | nn.Module) -> str:
     """Name of a model, and of a module also the SHA-256 of its parameters and buffers."""
     if isinstance(model, str):
@@ -118,5 +136,7 @@ def model_identity(model: str | nn.Module) -> str:
 
 def hold_out(images: Images) -> Array:
     """Ids of a tenth of every class, the same for the same images, to evaluate on."""
-    k = max(1, round(_HELD_OUT * len(images)))
-    return random(images.labels, k=k, seed=_HELD_OUT_SEED, balance="proportional")
+    ids, labels = images.readable_ids, images.labels[images.readable_ids]
+    k = max(1, round(_HELD_OUT * len(ids)))
+    held_out: Array = ids[random(labels, k=k, seed=_HELD_OUT_SEED, balance="proportional")]
+    return held_out

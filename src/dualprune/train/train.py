@@ -114,15 +114,15 @@ def train(
 def _plan(
     setup: Setup, ids: Array | None, epochs: int | None, iterations: int | None, seed: int
 ) -> Plan:
-    samples = len(setup.images)
-    chosen = np.arange(samples) if ids is None else _unique(ids, samples)
+    readable = setup.images.readable_ids
+    chosen = readable if ids is None else np.intersect1d(_unique(ids, len(setup.images)), readable)
     kept = np.setdiff1d(chosen, setup.held_out)
     if len(kept) < 2:
         raise InputError(f"{len(kept)} samples are left to train on; keep more")
     for name, value in (("epochs", epochs), ("iterations", iterations)):
         if value is not None and value < 1:
             raise InputError(f"{name} must be at least 1, got {value}")
-    batch = setup.recipe.batch_for(len(chosen) / samples)
+    batch = setup.recipe.batch_for(len(chosen) / len(readable))
     steps = steps_per_epoch(len(kept), batch)
     if epochs is None:
         iterations = iterations or setup.recipe.iterations
@@ -157,7 +157,7 @@ def _result(setup: Setup, plan: Plan, history: list[Progress]) -> Result:
         best_accuracy=accuracies[best],
         best_epoch=best + 1,
         judged_on="validation" if len(setup.held_out) else "test",
-        samples=len(setup.images),
+        samples=len(setup.images.readable_ids),
         kept=len(plan.ids),
         epochs=plan.epochs,
         forward=sum(row.forward for row in history),

@@ -54,7 +54,7 @@ def against_random(setup: Setup, coreset: Coreset, out: Path, *, watch: Watch = 
     looked at.
     """
     held_out = hold_out(setup.images)
-    others = np.setdiff1d(np.arange(len(setup.images)), held_out)
+    others = np.setdiff1d(setup.images.readable_ids, held_out)
     ids = np.searchsorted(others, np.setdiff1d(coreset.ids, held_out))
 
     def coreset_ids(labels: Array) -> Array:  # noqa: ARG001 - how many there are is all they say

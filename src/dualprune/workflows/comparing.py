@@ -22,6 +22,7 @@ from dualprune.select import budget
 from dualprune.train import Watch, silent
 from dualprune.train.place import device
 from dualprune.train.recipe import find_recipe
+from dualprune.train.setup import refuse_size
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,7 @@ def compare(
     seeds: int = 3,
     model: str | nn.Module = "auto",
     recipe: str = "auto",
+    size: int | None = None,
     download: bool = False,
     watch: Watch = silent,
 ) -> Comparison:
@@ -66,16 +68,19 @@ def compare(
         How often to repeat everything.
     model, recipe
         What to train and how; `auto` chooses by the data and the machine.
+    size
+        Side in pixels of the squares that the model sees of image files, if not the recipe's.
     """
     out = Path(out)
     name = "images" if isinstance(data, Images) else str(data)
-    how = find_recipe(recipe, name, gpu=device().type == "cuda")
+    how = find_recipe(recipe, name, gpu=device().type == "cuda", size=size)
     images, test = (
         (data, None)
         if isinstance(data, Images)
         else load(data, download=download, out=out, size=how.size)
     )
-    judged_on = "test"
+    refuse_size(images, size)
+    judged_on, images = "test", images.only_readable()
     if test is None:  # held out from the start, so that all methods choose as many of the same
         images, test = validation_split(images, 0.1, seed=0)
         judged_on = "validation"
@@ -83,7 +88,8 @@ def compare(
     setting = Setting.of(
         "compare", how, images, test, seeds=seeds, model=model, judged_on=judged_on
     )
-    setting = replace(setting, about=f"{Path(name).name}, {setting.about}")
+    seen = f" of {how.size} x {how.size}" if images.files else ""
+    setting = replace(setting, about=f"{Path(name).name}{seen}, {setting.about}")
     grid = grid_of(setting, methods, [1 - k / len(images) for k in budgets])
     return run_and_present(grid, out, watch)
 

@@ -10,7 +10,7 @@ from typing import Literal
 from torch import nn
 
 from dualprune.coreset import Coreset, Training
-from dualprune.data import Images, write_tree
+from dualprune.data import Images, replace_links, write_tree
 from dualprune.errors import InputError
 from dualprune.experiments.results import Line
 from dualprune.files import exists, refuse_foreign
@@ -43,6 +43,7 @@ def prune(
     recipe: str = "auto",
     method: str | Method = "dual+beta",
     epochs: int | None = None,
+    size: int | None = None,
     seed: int = 0,
     materialize: Literal["link", "copy"] | None = None,
     check: bool = False,
@@ -66,8 +67,11 @@ def prune(
         A name such as ``dual+beta`` or ``ccs``, or a `Method`.
     epochs
         How many epochs to record, if not the recipe's number.
+    size
+        Side in pixels of the squares that the model sees of image files, if not the recipe's.
     materialize
-        Also write the kept images as a folder tree of links or copies.
+        Also write the kept images as a folder tree of links or copies. Links are relative; "copy"
+        replaces links by copies.
     check
         Also train briefly on the coreset and on random ones of the same size, and write which was
         better into ``check/results.jsonl``.
@@ -75,19 +79,20 @@ def prune(
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
         raise InputError("prune works in one process; use record under torchrun, then select")
     out = Path(out)
-    if isinstance(data, Images):
-        name, setup = "images", Setup.of(data, None, recipe=recipe, model=model)
-    else:
-        name = str(data)
-        setup = Setup.load(data, recipe=recipe, model=model, download=download, out=out)
+    name = "images" if isinstance(data, Images) else str(data)
+    setup = (
+        Setup.of(data, None, recipe=recipe, model=model, size=size)
+        if isinstance(data, Images)
+        else Setup.load(data, recipe=recipe, model=model, size=size, download=download, out=out)
+    )
     images = setup.images
-    k = budget(len(images), keep=str(keep))
+    k = budget(readable := len(images.readable_ids), keep=str(keep))
     if materialize:
         _refuse_to_materialize(images, out)
     epochs = setup.recipe.record if epochs is None else epochs
     setup = replace(setup, recipe=replace(setup.recipe, judge_every=epochs))  # once, at the end
     if isinstance(method, str):
-        method = find_method(method, 1 - k / len(images))
+        method = find_method(method, 1 - k / readable)
     method = method.with_defaults(setup.recipe.select)
     _refuse_another(out, setup, method, k, epochs, seed)
     runs = _record(setup, out, method, epochs, seed, watch)
@@ -97,7 +102,7 @@ def prune(
     facts = gather(runs[0], coreset, arrays)
     coreset = describe(coreset, facts, setup, name, epochs)
     _write(out, coreset, images, materialize)
-    kept = {f"kept: {k:,} of {len(images):,} (red)": coreset.mask}
+    kept = {f"kept: {k:,} of {readable:,} (red)": coreset.mask}
     illustrate(out, coreset, facts, images, kept)
     if check:
         against_random(setup, coreset, out / "check", watch=watch)
@@ -125,7 +130,8 @@ def _refuse_another(
         "k": card.k == k,
         "seed": card.seed == seed,
         "number of epochs": training is not None and training.epochs == epochs,
-        "data, model or recipe": training is not None and training.settings == setup.settings(),
+        "data, model, recipe or size": training is not None
+        and training.settings == setup.settings(),
     }
     if other := [name for name, is_same in same.items() if not is_same]:
         raise InputError(
@@ -171,6 +177,7 @@ def describe(
         full_passes=recipe.passes(samples, samples),
         coreset_passes=recipe.passes(len(coreset), samples),
         workflow=workflow,
+        size=setup.size,
     )
     return replace(coreset, card=replace(coreset.card, training=training))
 
@@ -180,8 +187,13 @@ def _write(
 ) -> None:
     if not exists(out / "card.json"):
         coreset.save(out)
-    if materialize and not exists(out / "images"):
-        write_tree(images.take(coreset.ids), out / "images", materialize)
+    if not materialize:
+        return
+    kept, folder = images.take(coreset.ids), out / "images"
+    if not exists(folder):
+        write_tree(kept, folder, materialize)
+    elif materialize == "copy":
+        replace_links(kept, folder)
 
 
 def illustrate(

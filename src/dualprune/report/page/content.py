@@ -54,7 +54,7 @@ def _columns(facts: Facts, shown: Shown) -> dict[str, dict[str, str]]:
 
 
 def _settings(what_if: WhatIf, facts: Facts) -> dict[str, float]:
-    share = 0.5 if facts.kept is None else float(facts.kept.mean())
+    share = 0.5 if facts.kept is None else float(facts.kept.sum() / facts.samples)
     return {
         "mu": what_if.mu,
         "cD": what_if.c_d,

@@ -25,9 +25,11 @@ class Shown:
 
 
 def choose_shown(facts: Facts) -> Shown:
-    """Choose all samples, or a random part that includes all that are listed."""
-    order = np.random.default_rng(0).permutation(facts.samples)
-    lists = {name: ids[:_LISTED] for name, ids in _lists(facts, order).items()}
+    """Choose all samples that could be read, or a random part that includes all listed ones."""
+    run, order = facts.run, np.random.default_rng(0).permutation(facts.run.samples)
+    readable = np.isin(np.arange(run.samples), run.unreadable, invert=True)
+    order = order[readable[order]]
+    lists = {n: ids[readable[ids]][:_LISTED] for n, ids in _lists(facts, order).items()}
     first = np.concatenate([*lists.values(), order])
     _, position = np.unique(first, return_index=True)
     ranked = first[np.sort(position)]

@@ -37,11 +37,15 @@ def rows(facts: Facts) -> Iterator[tuple[str, str]]:
     card = None if facts.coreset is None else facts.coreset.card
     training = None if card is None else card.training
     counts = f"{samples:,} samples of {run.classes:,} classes"
+    if len(run.unreadable):
+        counts += f", and {len(run.unreadable):,} that could not be read, which are never kept"
     yield "Data", counts if training is None else f"{safe_text(training.data)}: {counts}"
     if training is not None:
         published = "the published" if training.published else "not a published"
         how = f"{safe_text(training.model)} with recipe {safe_text(training.recipe)}"
         yield "Model", f"{how}: {published} setting"
+        if training.size:
+            yield "Images", f"the model saw them at {training.size} x {training.size} pixels"
     elif run.description.notes:
         yield "Notes", safe_text(run.description.notes, 300)
     mode = {"train": "training", "eval": "evaluation"}[run.description.mode]
@@ -89,6 +93,8 @@ def repeat(coreset: Coreset | None) -> str | None:
     if training is not None:
         how = {"method": card.method, "model": training.model, "recipe": training.recipe}
         how = {name: safe_text(value) for name, value in how.items()}
+        if training.size:
+            how["size"] = str(training.size)
         return _command("prune", safe_text(training.data), **how, epochs=training.epochs, **budget)
     if card.selector not in SELECTORS or (card.score or "dual") not in SCORES:
         return None  # a user's own function
@@ -133,7 +139,8 @@ def class_names(run: Run) -> list[str]:
 
 def per_class(facts: Facts, names: list[str]) -> list[ClassShare]:
     """Count by class; the classes that lost most come first."""
-    label, kept = facts.labels.label, True if facts.kept is None else facts.kept
+    label, kept = facts.labels.label.copy(), True if facts.kept is None else facts.kept
+    label[facts.run.unreadable] = -1
     counts = [
         np.bincount(label[(label >= 0) & counted], minlength=len(names)).tolist()
         for counted in (True, kept, facts.labels.suspect)
