@@ -70,7 +70,7 @@ def _converted(name: str, value: Any, kind: Any) -> Any:
         _check_choice(name, value, get_args(kind))
     elif kind is int:
         return whole(name, value)
-    elif kind is float:
+    elif kind in (float, int | float):
         return _number(name, value)
     elif kind is not Parameter.empty and not isinstance(value, kind):
         raise InputError(f"{name} must be of type {kind.__name__}, got {short(value)}")
@@ -112,7 +112,7 @@ def _number(name: str, value: Any) -> float:
     real = isinstance(value, int | float | np.integer) and not isinstance(value, bool)
     if not real or not abs(value) <= 1e100:
         raise InputError(f"{name} must be a number from -1e100 to 1e100, got {short(value)}")
-    return value if isinstance(value, int) else float(value)
+    return int(value) if isinstance(value, int | np.integer) else float(value)
 
 
 def as_array(name: str, values: Any, kinds: str = "iuf") -> Array:
