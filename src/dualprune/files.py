@@ -10,6 +10,7 @@ import shutil
 import stat
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
+from fnmatch import fnmatch
 from importlib import resources
 from pathlib import Path
 from types import UnionType
@@ -142,7 +143,8 @@ def make_folders(path: Path) -> None:
 def refuse_foreign(folder: Path, *ours: str) -> None:
     """Refuse a folder that holds something, but nothing of what we write before all else."""
     with reading(folder):
-        names = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
+        inside = [path.name for path in folder.iterdir()] if folder.is_dir() else []
+    names = sorted(name for name in inside if not fnmatch(name, ".*.tmp"))  # killed writers'
     if names and not set(ours) & set(names):
         raise InputError(
             f"{folder} holds other files, such as {names[0]}; choose a new or empty folder"

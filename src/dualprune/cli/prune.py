@@ -1,14 +1,16 @@
 """`dualprune prune`: from a set of images to the part that is worth training on."""
 
 from collections.abc import Iterator
-from typing import Annotated, Literal
+from pathlib import Path
+from typing import Annotated
 
 import typer
 
-from dualprune.cli.options import Data, Download, Model, Out, RecipeName, Seed
-from dualprune.cli.printing import print_path, say
+from dualprune.cli.options import Data, Download, Floor, Materialize, Model, Out, RecipeName, Seed
+from dualprune.cli.printing import kept_lines, print_path, say
 from dualprune.cli.progress import watch
 from dualprune.coreset import Coreset
+from dualprune.select.candidates import Balance
 
 
 def prune(
@@ -23,10 +25,16 @@ def prune(
     recipe: RecipeName = "auto",
     epochs: Annotated[int | None, typer.Option(help="How many epochs to record.")] = None,
     seed: Seed = 0,
-    materialize: Annotated[
-        Literal["link", "copy"] | None,
-        typer.Option(help="Also write the kept images as a folder of links or copies."),
+    balance: Annotated[
+        Balance | None,
+        typer.Option(help="Let every class keep the same share, or the same number."),
     ] = None,
+    floor: Floor = None,
+    run: Annotated[
+        Path | None,
+        typer.Option(help="Choose from this recording, a run or a folder of `prune`; no training."),
+    ] = None,
+    materialize: Materialize = None,
     check: Annotated[
         bool,
         typer.Option("--check", help="Also train on it and on random ones; say which was better."),
@@ -47,6 +55,9 @@ def prune(
         recipe=recipe,
         method=method,
         epochs=epochs,
+        balance=balance,
+        floor=floor,
+        run=run,
         seed=seed,
         materialize=materialize,
         check=check,
@@ -74,8 +85,8 @@ def _summary(coreset: Coreset) -> Iterator[str]:
         published = "the published" if training.published else "not a published"
         how = f"{training.model} with recipe {training.recipe}"
         yield f"setting    {how}: {published} setting for {training.data}"
-    share = f"{card.k / card.samples:.1%}"
-    yield f"kept       {card.k:,} of {card.samples:,} ({share}) with {card.method}"
+    kept, sha = kept_lines(card)
+    yield kept
     if training is not None:
         suspects = f"{training.suspects:,}" if training.suspects else "none"
         yield f"labels     {suspects} suspect; `dualprune audit` ranks them"
@@ -83,4 +94,4 @@ def _summary(coreset: Coreset) -> Iterator[str]:
             f"cost       training on it takes {training.coreset_passes:.3g} passes over the full "
             f"set instead of {training.full_passes:.3g}; recording took {training.epochs:.3g}"
         )
-    yield f"coreset    sha256 {card.ids_sha256[:16]}, seed {card.seed}"
+    yield sha

@@ -6,6 +6,7 @@ from typing import Literal
 
 import numpy as np
 
+from dualprune.arguments import checked
 from dualprune.errors import InputError
 from dualprune.run.features import check_features
 from dualprune.select.keys import smallest, smallest_of_each
@@ -167,6 +168,7 @@ def _balanced(
     return _with_floor(keys, k, ties, groups, np.minimum(sizes, min(floor, len(keys))))
 
 
+@checked
 def check_floor(balance: Balance, floor: int | float) -> None:
     """Refuse a floor beside a balance, and one that is neither a count nor a share.
 

@@ -55,7 +55,7 @@ def parts_of_fair(sizes: Array, k: int, share: float) -> Array:
     [1, 1, 0, 0]
     """
     wanted = np.round(share * k / max(sizes.sum(), 1) * sizes, 6)  # 2.0000000004 is 2
-    quotas = np.floor(wanted).astype(np.int64)
+    quotas: Array = np.floor(wanted).astype(np.int64)
     more = np.argsort(quotas - wanted, kind="stable")[: k - quotas.sum()]
     quotas[more] = np.ceil(wanted[more])
     return quotas
