@@ -182,7 +182,7 @@ def _refuse_another(
         "seed": card.seed == seed,
     }
     if other := [name for name, is_same in same.items() if not is_same]:
-        how = f"; with what is recorded: {again}" if all(recorded.values()) else ""
+        how = f", without recording again: {again}" if all(recorded.values()) else ""
         raise InputError(
             f"{out} already holds another coreset, with another {' and '.join(other)}; choose "
             f"another folder{how}"

@@ -30,7 +30,7 @@ def runs_in(path: str | os.PathLike[str]) -> list[Run]:
 
 
 def settings_of(run: Run, *, model: str | nn.Module, recipe: str) -> dict[str, Any]:
-    """Give the `model`, by its name, and the `recipe` that a run was recorded with; others are refused."""
+    """Give the `model`, by its name, and the `recipe` of a recording; to say others is refused."""
     if model != "auto" or recipe != "auto":
         raise InputError(
             f"{run.path} has the model and the recipe it was recorded with; leave out the model "
@@ -59,11 +59,11 @@ def usable(runs: Sequence[Run], images: Images, method: Method, epochs: int) -> 
     after = set(features_for([method], epochs)).difference(*(run.with_features for run in chosen))
     lacking += [f"features after epoch {epoch}" for epoch in sorted(after)]
     if len(chosen) < method.runs:
-        lacking.append(f"{method.runs} recordings, but {len(chosen)}")
+        lacking.append(f"{method.runs - len(chosen)} more recordings")
     if lacking:
         raise InputError(
-            f"{first.path} has no {' and no '.join(lacking)}, and {method.name} needs that; record "
-            f"for it: `dualprune prune` with --method {method.name} and without --run"
+            f"{first.path} lacks what {method.name} needs: {', '.join(lacking)}; record it with "
+            f"`dualprune prune --method {method.name}`, without --run"
         )
     check_epochs([method], epochs)
     return chosen
