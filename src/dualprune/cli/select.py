@@ -67,7 +67,8 @@ def _images(run: Run, folder: Path | None) -> Images:
         raise InputError("say where the images are: --data FOLDER, as it was given to record")
     if "name" not in run.names:
         raise InputError(f"{run.path} is not of image files; only files can be linked or copied")
-    images = list_training(folder).take(run.names["source"])
+    listed, source = list_training(folder), run.names["source"]
+    images = listed.take(source[source < len(listed)])
     if images.fingerprint != run.description.data:
         raise InputError(f"{folder} does not hold the images that {run.path} was recorded of")
     return images
