@@ -14,7 +14,9 @@ from torch import nn
 from dualprune import Coreset, Run, choose, prune, select
 from dualprune.coreset import digest
 from dualprune.data import load
+from dualprune.errors import InputError
 from dualprune.experiments.results import read
+from dualprune.files import refuse_foreign
 from dualprune.train.setup import hold_out
 from dualprune.workflows.checking import read_check
 
@@ -386,6 +388,14 @@ def test_nothing_is_written_into_a_folder_of_other_files(npz, tmp_path, command)
     assert (code, printed) == (2, "")
     assert "a new or empty folder" in said
     assert {path.name for path in tmp_path.iterdir()} == {"report.html"}
+
+
+def test_what_a_killed_writer_left_is_not_taken_for_a_file_of_others(tmp_path):
+    (tmp_path / ".0123.tmp").touch()
+    refuse_foreign(tmp_path, "run")
+    (tmp_path / "notes.tmp").touch()
+    with pytest.raises(InputError, match=r"such as notes\.tmp"):
+        refuse_foreign(tmp_path, "run")
 
 
 def test_two_processes_record_together_and_go_on_together(npz, tmp_path):
