@@ -30,9 +30,10 @@ def _balanced() -> Iterator[tuple[str, str, str]]:
             "none": call,
             "proportional": partial(call, balance="proportional"),
             "floor": partial(call, floor=100),
+            "share": partial(call, floor=0.5),
         }
         best = interleaved(ways, 5)
-        for way in ("proportional", "floor"):
+        for way in ("proportional", "floor", "share"):
             ratio = f"{best[way] / best['none']:.2f}x"
             yield f"{name}: {way} / unbalanced at 2e7", ratio, "at most 2x"
 

@@ -97,9 +97,10 @@ def test_commands_compose(dualprune, run, tmp_path):
         out,
     )
     assert (code, printed.strip()) == (0, str(out))
-    assert "kept 15 of 60 samples (25.0%) with dual+beta, seed 0" in said
-    p = Run(run)["target_prob"][:11]
-    expected = select.beta(score.dual(p), score.confidence(p), k=15, seed=0, c_d=5.5)
+    assert "kept       15 of 60 (25.0%) with dual+beta" in said
+    p, labels = Run(run)["target_prob"][:11], Run(run)["labels"]
+    knobs = {"c_d": 5.5, "floor": 0.5}
+    expected = select.beta(score.dual(p), score.confidence(p), labels, k=15, seed=0, **knobs)
     np.testing.assert_array_equal(Coreset.load(out).ids, expected)
 
 
@@ -115,6 +116,27 @@ def test_random_plus_beta_takes_mu_from_dual(dualprune, run, tmp_path):
     assert card.values["mu"] == pytest.approx(score.confidence(p)[best].mean())
 
 
+@pytest.mark.filterwarnings("ignore:.*fair share")
+@pytest.mark.parametrize(
+    ("flags", "expected"),
+    [
+        ("", {"floor": 0.5, "balance": "none"}),
+        ("--floor 0", {"floor": 0, "balance": "none"}),
+        ("--floor 2", {"floor": 2, "balance": "none"}),
+        ("--floor 1.0", {"floor": 1.0, "balance": "none"}),
+        ("--balance uniform", {"floor": 0, "balance": "uniform"}),
+    ],
+)
+def test_a_whole_number_is_a_count_and_a_decimal_a_share(dualprune, run, tmp_path, flags, expected):
+    words = ("select", "top", run, "--keep", 9, "--out", tmp_path / "small", *flags.split())
+    code, _, said = dualprune(*words)
+    assert code == 0, said
+    knobs = Coreset.load(tmp_path / "small").card.select_knobs
+    assert {name: knobs[name] for name in expected} == expected
+    assert type(knobs["floor"]) is type(expected["floor"])
+
+
+@pytest.mark.filterwarnings("ignore:.*fair share")
 @pytest.mark.parametrize("selector", SELECTORS)
 def test_every_selector_is_a_command(dualprune, run, tmp_path, selector):
     code, _, _ = dualprune("select", selector, run, "--keep", "7", "--out", tmp_path / "small")

@@ -8,12 +8,15 @@ import pytest
 
 import dualprune
 from dualprune import Coreset, Method, Run, choose, score, select
+from dualprune.coreset import ShortClass
 from dualprune.errors import InputError, MissingError
-from dualprune.method import Arrays, find_method, named_methods, needs, signals_for
+from dualprune.method import Arrays, choose_from, find_method, named_methods, needs, signals_for
 from dualprune.signatures import Array
+from tests.beliefs import between_two, write_beliefs
 from tests.recording import recorder, see
 
 RUNS = Path(__file__).parent / "runs"
+few_are_kept = pytest.mark.filterwarnings("ignore:.*fair share")
 
 
 @pytest.fixture(scope="module")
@@ -21,10 +24,11 @@ def run():
     return Run(RUNS / "digits")
 
 
+@few_are_kept
 def test_a_name_chooses_what_score_and_selector_choose_by_hand(run):
     p = run["target_prob"]
     k, by_hand = 431, select.beta(score.dual(p), score.confidence(p), k=431, seed=4)
-    coreset = choose(RUNS / "digits", "dual+beta", keep=k, seed=4)
+    coreset = choose(RUNS / "digits", "dual+beta", keep=k, floor=0, seed=4)
     np.testing.assert_array_equal(coreset.ids, by_hand)
     assert coreset.card.select_knobs["c_d"] == 3.0
     assert coreset.card.runs == [run.fingerprint]
@@ -32,6 +36,7 @@ def test_a_name_chooses_what_score_and_selector_choose_by_hand(run):
     np.testing.assert_array_equal(np.flatnonzero(coreset.mask), by_hand)
 
 
+@few_are_kept
 def test_functions_of_ones_own_are_a_method(run):
     def doubt(target_prob: np.ndarray, *, power: float = 1.0) -> np.ndarray:
         return (1 - target_prob.mean(axis=0)) ** power
@@ -47,9 +52,10 @@ def test_functions_of_ones_own_are_a_method(run):
 
 
 def test_only_the_epochs_asked_for_go_in(run):
-    p = run["target_prob"][:12]
+    scores = score.dual(run["target_prob"][:12])
     coreset = choose(run, "dual", keep=50, epochs=12)
-    np.testing.assert_array_equal(coreset.ids, select.top(score.dual(p), k=50, seed=0))
+    by_hand = select.top(scores, run["labels"], k=50, seed=0, floor=0.5)
+    np.testing.assert_array_equal(coreset.ids, by_hand)
     assert coreset.card.epochs == 12
 
 
@@ -123,6 +129,7 @@ def test_a_score_that_is_asked_for_twice_comes_back_twice(run):
     assert one is other
 
 
+@few_are_kept
 def test_a_selector_may_read_a_signal_a_derived_signal_features_and_a_score(run):
     seen = {}
 
@@ -154,6 +161,7 @@ def test_what_cannot_be_found_is_refused_with_what_can(run, method):
         choose(run, method, keep=3)
 
 
+@few_are_kept
 def test_an_optional_array_that_is_not_there_is_none(run):
     def either(labels: Array, temperature: Array | None, *, k: int) -> Array:
         assert temperature is None
@@ -179,6 +187,7 @@ def test_a_selector_of_ones_own_must_give_k_different_ids(run, ids, wrong):
         choose(run, Method(None, bad), keep=3)
 
 
+@few_are_kept
 def test_a_selector_may_read_a_signal_before_anything_of_one_value_per_sample(run):
     def last(loss: Array, *, k: int) -> Array:
         return np.arange(loss.shape[1])[-k:]
@@ -186,6 +195,7 @@ def test_a_selector_may_read_a_signal_before_anything_of_one_value_per_sample(ru
     assert choose(run, Method(None, last), keep=3).ids.tolist() == [1435, 1436, 1437]
 
 
+@few_are_kept
 def test_an_optional_score_that_cannot_be_had_is_left_out(tmp_path):
     def either(loss: Array, tdds: Array | None = None) -> Array:
         assert tdds is None
@@ -385,3 +395,90 @@ def test_what_cannot_be_chosen_with_is_refused_by_name(run, given, told):
 def test_a_count_may_be_of_numpy_and_a_share_a_decimal(run):
     one = choose(run, "random", keep=Decimal("0.5"))
     assert len(one) == len(choose(run, "random", keep=np.uint16(719))) == 719
+
+
+# Classes
+
+
+@pytest.fixture
+def tail(tmp_path):
+    """Class 2 has 12 of 912 samples, all of them learned at once: DUAL and AUM want none."""
+    rng = np.random.default_rng(0)
+    labels = rng.permutation(np.repeat([0, 1, 2], [600, 300, 12]))
+    probability = rng.uniform(0.3, 0.9, (12, 912))
+    probability[:, labels == 2] = 0.999
+    beliefs = between_two(probability, labels, (labels + 1) % 3, 3)
+    return write_beliefs(tmp_path / "tail", beliefs, labels, class_names=("car", "dog", "truck"))
+
+
+def kept_of(coreset, run):
+    return np.bincount(run["labels"][coreset.ids], minlength=3).tolist()
+
+
+@pytest.mark.parametrize("method", ["dual", "dual+beta", "aum", "random"])
+def test_half_of_the_fair_share_of_every_class_is_kept_unless_told_otherwise(tail, method):
+    coreset = choose(tail, method, keep=0.5)
+    assert all(2 * n >= m / 2 for n, m in zip(kept_of(coreset, tail), (600, 300, 12), strict=True))
+    assert coreset.card.select_knobs["floor"] == 0.5
+    assert coreset.card.short == []
+
+
+def test_a_class_that_loses_too_much_is_told_in_a_warning_and_in_the_card(tail, tmp_path):
+    with pytest.warns(UserWarning, match="^class truck: kept 0 of 12, fair share 6$"):
+        coreset = choose(tail, "dual", keep=0.5, floor=0)
+    assert coreset.card.short == [ShortClass("truck", 0, 12, 6.0)]
+    assert Coreset.load(coreset.save(tmp_path / "small")).card == coreset.card
+    with pytest.warns(UserWarning, match="^class truck: kept 0 of 12"):
+        choose(tail, Method("dual", "stratified", select_knobs={"strata": 1}), keep=0.01)
+
+
+def test_many_classes_that_lose_too_much_are_told_in_few_lines(tmp_path):
+    labels = np.arange(100) % 50
+    beliefs = between_two(np.full((12, 100), 0.5), labels, (labels + 1) % 50, 50)
+    run = write_beliefs(tmp_path / "run", beliefs, labels)
+    with pytest.warns(UserWarning, match="fair share") as warned:
+        coreset = choose(run, "random", keep=5)
+    assert len(coreset.card.short) == 45
+    assert len(warned) == 11
+    assert str(warned[-1].message).startswith("35 more classes keep less than half")
+
+
+@pytest.mark.parametrize(
+    ("knobs", "said", "kept"),
+    [
+        ({}, {"floor": 5}, 5),
+        ({}, {"floor": 1.0}, 6),
+        ({}, {"balance": "proportional"}, 6),
+        ({}, {"balance": "uniform"}, 12),
+        ({}, {"balance": "none"}, 3),
+        ({"floor": 2}, {}, 2),
+        ({"balance": "uniform"}, {}, 12),
+        ({"floor": 2}, {"floor": 4}, 4),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:.*fair share")
+def test_what_is_said_of_classes_wins_over_the_default(tail, knobs, said, kept):
+    coreset = choose(tail, Method("dual", select_knobs=knobs), keep=0.5, **said)
+    assert kept_of(coreset, tail)[2] == kept
+
+
+@pytest.mark.parametrize(
+    ("method", "said", "wrong"),
+    [
+        ("dual", {"floor": 3, "balance": "uniform"}, "balance='uniform' or floor=3, not both"),
+        (Method("dual", select_knobs={"floor": 3}), {"balance": "uniform"}, "floor=3, not both"),
+        ("dual", {"floor": 1.5}, "floor must be a number of samples per class"),
+        ("dual", {"floor": "half"}, "floor must be a number"),
+        ("dual", {"balance": "even"}, "balance must be 'none' or 'proportional' or 'uniform'"),
+        ("dual+stratified", {"floor": 3}, "stratified has no knob 'floor'"),
+    ],
+)
+def test_what_cannot_be_done_for_classes_is_refused_by_name(tail, method, said, wrong):
+    with pytest.raises(InputError, match=wrong):
+        choose(tail, method, keep=0.5, **said)
+
+
+def test_choosing_as_published_knows_no_floor(tail):
+    method = find_method("dual", 0.5)
+    coreset = choose_from(Arrays([tail]), method, k=456, seed=0)
+    assert kept_of(coreset, tail)[2] == 0

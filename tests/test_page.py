@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from dualprune import Coreset, Method, Run, choose, score, select
-from dualprune.coreset import Training
+from dualprune.coreset import ShortClass, Training
 from dualprune.data import in_memory, load
 from dualprune.errors import InputError, MissingError
 from dualprune.experiments.results import Line, append
@@ -371,10 +371,23 @@ def test_classes_that_lost_most_come_first(tmp_path):
     ]
     path = write_page(tmp_path / "page.html", run, coreset)
     table = path.read_text().partition("<table>")[2].partition("</table>")[0]
+    assert table.count("<td>no images</td>") == 1
     assert re.findall(r"<bdi>(.)</bdi>", table) == list("cdabe")
-    assert re.findall(r"</meter> ([\d.]+%)", table) == [
-        *("33.3%", "50.0%", "50.0%", "100.0%", "100.0%")
-    ]
+    assert re.findall(r"</meter> ([\d.]+%)", table) == [*("33.3%", "50.0%", "50.0%", "100.0%")]
+
+
+def test_classes_that_keep_too_little_are_told_at_the_top(run, tmp_path):
+    coreset = chosen(run, 20)
+    assert 'class="warning"' not in write_page(tmp_path / "fine.html", run, coreset).read_text()
+    short = [ShortClass("<b>truck", 3, 157, 15.7), *[ShortClass("x", 0, 9, 4.0)] * 11]
+    coreset = replace(coreset, card=replace(coreset.card, short=short))
+    text = write_page(tmp_path / "short.html", run, coreset).read_text()
+    box = text.partition('class="warning"')[2].partition("</div>")[0]
+    assert text.index('class="warning"') < text.index("<dl")
+    assert "12 classes keep less than half of the fair share" in box
+    assert "<bdi>class &lt;b&gt;truck: kept 3 of 157, fair share 16</bdi>" in box
+    assert box.count("<li>") == 11
+    assert "and 2 more" in box
 
 
 def test_what_it_says_of_a_run_alone(tmp_path):
@@ -431,6 +444,7 @@ KNOBS = {
 }
 
 
+@pytest.mark.filterwarnings("ignore:.*fair share")
 @pytest.mark.parametrize(
     ("name", "runs"),
     [*((name, 1) for name in (*REPEATED, *KNOBS)), ("beta with no score", 2), ("window", 2)],

@@ -1,6 +1,8 @@
 """From images to a coreset and trainings: the commands, killed and started again."""
 
+import html
 import os
+import shutil
 
 import duckdb
 import numpy as np
@@ -9,15 +11,18 @@ import torch
 from PIL import Image
 from torch import nn
 
-from dualprune import Coreset, Run, prune, select
+from dualprune import Coreset, Run, choose, prune, select
 from dualprune.coreset import digest
 from dualprune.data import load
+from dualprune.errors import InputError
 from dualprune.experiments.results import read
+from dualprune.files import refuse_foreign
 from dualprune.train.setup import hold_out
 from dualprune.workflows.checking import read_check
 
 from .commands import DUALPRUNE, contents, dualprune, files, killed_when, process
 from .photos import BROKEN, COLOURS, EMPTY, make_photos, striped
+from .run_by_hand import trajectories, write_run
 from .test_torchrun import parts, starts
 
 SAMPLES, CLASSES = 61, 3  # odd, so that two processes cannot share them evenly
@@ -75,8 +80,81 @@ def test_a_second_start_trains_nothing_and_another_coreset_is_refused(pruned):
     code, printed, said = dualprune(*PRUNE_DIGITS, out)
     assert (code, printed) == (0, f"{out}\n")
     assert "epoch" not in said
-    check_refused("already holds another coreset", *PRUNE_DIGITS, out, "--keep", "0.4")
+    again = f"dualprune prune digits --keep 0.4 --floor 3 --run {out} --out {out}-2"
+    check_refused(
+        f"another coreset, with another number kept and floor; choose another folder, without "
+        f"recording again: {again}",
+        *(*PRUNE_DIGITS, out, "--keep", "0.4", "--floor", "3"),
+    )
+    check_refused("another number of epochs and data", *PRUNE_DIGITS, out, "--epochs", 12)
     assert {name: file.read_bytes() for name, file in files(out).items()} == before
+
+
+def test_another_choice_needs_no_other_recording(pruned, tmp_path):
+    whole, out = pruned[0], tmp_path / "fifth"
+    words = ("prune", "digits", "--keep", "0.2", "--run", whole, "--seed", "3", "--out", out)
+    for _ in range(2):  # again: nothing to do
+        code, printed, said = dualprune(*words)
+        assert (code, printed) == (0, f"{out}\n"), said
+        assert "epoch" not in said
+        assert "kept       288 of 1,438 (20.0%) with dual+beta" in said
+    assert not (out / "run").exists()
+    card, before = Coreset.load(out).card, Coreset.load(whole).card
+    assert card.runs == before.runs
+    assert card.training.settings == before.training.settings
+    assert (card.training.epochs, card.training.model) == (10, "cnn-small")
+    assert card.ids_sha256 == choose(whole, "dual+beta", keep=288, seed=3).card.ids_sha256
+    command = "dualprune select beta RUN --score dual --floor 0.5 --keep 288 --seed 3 --out again"
+    assert f"{command} --epochs 10" in html.unescape((out / "report.html").read_text())
+    check_refused("with another recording", *words[:4], *words[6:], "--epochs", "10")
+    again = prune("digits", keep=0.2, run=whole / "run", seed=3, out=tmp_path / "python")
+    assert again.card.ids_sha256 == card.ids_sha256
+
+
+@pytest.mark.parametrize(
+    ("words", "wrong"),
+    [
+        ("digits --method tdds", "lacks what tdds needs: kl_step; record it with"),
+        ("digits --method el2n-5", "lacks what el2n-5 needs: 4 more recordings"),
+        ("digits --method moderate", "lacks what moderate needs: features after epoch 10"),
+        ("digits --model cnn", "leave out the model"),
+        ("digits --epochs 11", "epochs must be from 1 to 10, got 11"),
+        ("digits --floor 3 --balance uniform", "balance='uniform' or floor=3, not both"),
+        ("NPZ", "was recorded of other data"),
+    ],
+)
+def test_a_recording_that_will_not_do_is_refused(pruned, npz, tmp_path, words, wrong):
+    data, *flags = words.replace("NPZ", str(npz)).split()
+    fixed = ("--keep", "0.2", "--run", pruned[0], "--out", tmp_path / "out")
+    check_refused(wrong, "prune", data, *flags, *fixed)
+    assert not files(tmp_path)
+
+
+def test_a_run_of_ones_own_loop_is_refused(tmp_path):
+    write_run(tmp_path / "run", trajectories())
+    words = ("prune", "digits", "--keep", "0.2", "--run", tmp_path / "run")
+    check_refused("use `dualprune select`", *words, "--out", tmp_path / "out")
+
+
+def test_all_recordings_that_were_averaged_are_used_again(npz, tmp_path):
+    first, again = tmp_path / "first", tmp_path / "again"
+    words = {"method": "el2n-5", "epochs": 20}
+    before = prune(npz, keep=0.5, recipe="digits", out=first, **words)
+    coreset = prune(npz, keep=0.3, run=first, method="el2n-5", out=again)
+    assert coreset.card.runs == before.card.runs
+    assert len(set(coreset.card.runs)) == 5
+
+
+@pytest.mark.parametrize("command", ["score dual", "audit", "doctor", "select top --keep 90"])
+def test_a_folder_of_prune_is_taken_for_its_run(pruned, tmp_path, command):
+    name, *flags = command.split()
+    place = ("--out", tmp_path / "out") if name in ("select", "audit") else ()
+    results = []
+    for run in (pruned[0], pruned[0] / "run"):
+        results.append(dualprune(*(name, *flags[:1], run, *flags[1:], *place)))
+        shutil.rmtree(tmp_path / "out", ignore_errors=True)
+    assert results[0] == results[1]
+    assert results[0][0] == 0
 
 
 def test_a_prune_that_was_killed_twice_ends_as_if_it_never_was(pruned, tmp_path):
@@ -118,6 +196,20 @@ def test_a_prune_that_remembers_the_epoch_before_resumes_to_the_same_choice(tmp_
     assert chosen[0] == chosen[1]
 
 
+def check_selected_images(photos, out, small):
+    """Only the folder that was recorded has the files of what is selected."""
+    select_words = ("select", "top", out, "--keep", 9, "--out", small, "--materialize", "copy")
+    check_refused("say where the images are: --data FOLDER", *select_words)
+    check_refused("does not hold the images", *select_words, "--data", out / "images")
+    check_refused("is no folder of images", *select_words, "--data", out / "nowhere")
+    assert not small.exists()
+    code, _, said = dualprune(*select_words, "--data", photos)
+    assert code == 0, said
+    selected = {name for name, keep in rows(small, "name", "kept") if keep}
+    assert set(files(small / "images")) == selected
+    assert len(selected) == 9
+
+
 def test_of_a_folder_of_images_what_is_kept_can_be_linked_and_copied(tmp_path):
     photos, out = tmp_path / "my photos", tmp_path / "kept"
     names = sorted([*make_photos(photos), BROKEN])
@@ -140,6 +232,7 @@ def test_of_a_folder_of_images_what_is_kept_can_be_linked_and_copied(tmp_path):
         assert file.is_symlink()
         assert file.resolve() == (photos / name).resolve()
 
+    check_selected_images(photos, out, tmp_path / "small")
     for how in ("copy", "link"):  # which leaves copies as they are
         with pytest.warns(UserWarning, match="left out|without an image"):
             code, _, said = dualprune(*words, how)
@@ -297,6 +390,14 @@ def test_nothing_is_written_into_a_folder_of_other_files(npz, tmp_path, command)
     assert (code, printed) == (2, "")
     assert "a new or empty folder" in said
     assert {path.name for path in tmp_path.iterdir()} == {"report.html"}
+
+
+def test_what_a_killed_writer_left_is_not_taken_for_a_file_of_others(tmp_path):
+    (tmp_path / ".0123.tmp").touch()
+    refuse_foreign(tmp_path, "run")
+    (tmp_path / "notes.tmp").touch()
+    with pytest.raises(InputError, match=r"such as notes\.tmp"):
+        refuse_foreign(tmp_path, "run")
 
 
 def test_two_processes_record_together_and_go_on_together(npz, tmp_path):

@@ -1,5 +1,7 @@
 """Balance between classes, for the three selectors that share one key per sample."""
 
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -77,6 +79,36 @@ def test_a_floor_keeps_that_many_of_every_class_or_all_of_a_smaller_one(fn, k, f
 
 
 @by_class
+@pytest.mark.parametrize("floor", [0.25, 0.5, 1.0])
+def test_a_floor_can_be_a_share_of_the_fair_share(fn, floor):
+    for k in (4, 10, 33, 100):
+        _, counts = select_by_class(fn, k, floor=floor)
+        quotas = [floor * size * k / 100 for size in SIZES]
+        fits = sum(map(math.ceil, quotas)) <= k  # else some are rounded down
+        assert all(c > q - 1 + fits * (1 - 1e-9) for c, q in zip(counts, quotas, strict=True))
+        assert fits or floor == 1
+        _, again = select_by_class(fn, k, floor=np.float32(floor))
+        assert again == counts
+
+
+def test_a_whole_number_is_a_count_and_a_decimal_a_share():
+    scores, labels = np.arange(40.0), np.repeat([0, 1], [30, 10])[::-1]  # class 0 is the better one
+    for floor, kept in ((1, 1), (np.int64(1), 1), (1.0, 5), (0.5, 3), (0, 0), (0.0, 0)):
+        ids = top(scores, labels, k=20, seed=0, floor=floor)
+        assert (labels[ids] == 1).sum() == kept
+
+
+@by_class
+def test_shares_of_more_classes_than_can_be_kept_go_to_the_largest_of_them(fn):
+    sizes = np.array([4, 3, 2, *[1] * 31])
+    labels = np.repeat(np.arange(len(sizes)), sizes)
+    data = data_for(fn, labels=labels)
+    assert len(labels) == SAMPLES
+    kept = set(labels[fn(**data, k=3, seed=0, floor=1.0)])
+    assert kept == {0, 1, 2}
+
+
+@by_class
 def test_a_floor_that_needs_more_than_the_budget_is_refused(fn):
     with pytest.raises(InputError, match="a floor of 5 per class needs 16 samples, k is 15"):
         select_by_class(fn, 15, floor=5)
@@ -90,8 +122,9 @@ def test_a_negative_floor_is_refused(fn):
 
 @by_class
 def test_a_floor_and_a_balance_exclude_each_other(fn):
-    with pytest.raises(InputError, match="not both"):
-        select_by_class(fn, 15, floor=1, balance="uniform")
+    for floor in (1, 0.5):
+        with pytest.raises(InputError, match=f"balance='uniform' or floor={floor}, not both"):
+            select_by_class(fn, 15, floor=floor, balance="uniform")
 
 
 @pytest.mark.parametrize("fn", [top, beta])

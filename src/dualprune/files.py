@@ -10,6 +10,7 @@ import shutil
 import stat
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
+from fnmatch import fnmatch
 from importlib import resources
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -190,7 +191,7 @@ def make_folders(path: Path) -> None:
 
 def refuse_foreign(folder: Path, *ours: str) -> None:
     """Refuse a folder that holds something, but nothing of what we write before all else."""
-    names = [entry.name for entry in entries(folder)]
+    names = [e.name for e in entries(folder) if not fnmatch(e.name, _TEMPORARY)]  # killed writers'
     if names and not set(ours) & set(names):
         raise InputError(
             f"{folder} holds other files, such as {names[0]}; choose a new or empty folder"

@@ -15,7 +15,7 @@ from dualprune.suspects import audit as rank_labels
 
 
 def audit(
-    run: Annotated[Path, typer.Argument(help="Folder of a run.")],
+    run: Annotated[Path, typer.Argument(help="Folder of a run or of `prune`.")],
     epochs: Epochs = None,
     show: Annotated[int, typer.Option(min=0, help="How many of the worst labels to print.")] = 20,
     out: Annotated[

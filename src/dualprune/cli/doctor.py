@@ -10,12 +10,14 @@ from dualprune.cli.printing import say
 from dualprune.errors import DamagedError
 from dualprune.files import entries, exists, read, read_json
 from dualprune.run.attempts import Attempt
+from dualprune.run.description import run_folder
 from dualprune.run.health import EpochHealth, Health, examine
 from dualprune.score.scored import Scored
 
 
-def doctor(run: Annotated[Path, typer.Argument(help="Folder of a run.")]) -> None:
+def doctor(run: Annotated[Path, typer.Argument(help="Folder of a run or of `prune`.")]) -> None:
     """Read all of a run and say what is there; the exit code is 1 if anything is damaged."""
+    run = run_folder(run)
     health = examine(run)
     known = [*_examine_scores(run, health), *_examine_checkpoint(run / "checkpoint", health)]
     health.leftovers = [path for path in health.leftovers if path not in known]

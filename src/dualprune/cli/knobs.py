@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
+from dualprune.cli.options import Floor
 from dualprune.signatures import Array, inputs, knobs, read_docstring
 
 
@@ -13,10 +14,7 @@ def command_for(fn: Callable[..., Array], body: Callable[..., None]) -> Callable
     """Give `body` the knobs of `fn` as flags; it gets their values as one dict, `knobs`."""
     about = read_docstring(fn)
     meaning = about.parameters
-    flags = [
-        knob.replace(annotation=Annotated[knob.annotation, typer.Option(help=meaning[name])])
-        for name, knob in knobs(fn).items()
-    ]
+    flags = [_flag(knob, meaning[name]) for name, knob in knobs(fn).items()]
     passed = {"fn", "knobs"} if "scores" in inputs(fn) else {"fn", "knobs", "score"}
     own = [p for p in signature(body).parameters.values() if p.name not in passed]
 
@@ -29,3 +27,10 @@ def command_for(fn: Callable[..., Array], body: Callable[..., None]) -> Callable
     command.__annotations__ = {p.name: p.annotation for p in parameters}
     command.__doc__ = about.summary
     return command
+
+
+def _flag(knob: Parameter, meaning: str) -> Parameter:
+    """Give the flag of a knob; a floor is None if it is not said, and then the one of `prune`."""
+    if knob.annotation == int | float:
+        return knob.replace(default=None, annotation=Floor)
+    return knob.replace(annotation=Annotated[knob.annotation, typer.Option(help=meaning)])

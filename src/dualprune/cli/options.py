@@ -1,11 +1,22 @@
 """Arguments and flags that several commands share."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
 from dualprune.data import NAMED
+from dualprune.method import FLOOR
+
+
+def count_or_share(text: str) -> int | float:
+    """Take a whole number for a count, and a decimal for a share.
+
+    >>> count_or_share("1"), count_or_share("1.0")
+    (1, 1.0)
+    """
+    return int(text) if text.isdigit() else float(text)
+
 
 Data = Annotated[
     str,
@@ -16,6 +27,19 @@ Data = Annotated[
 ]
 Download = Annotated[bool, typer.Option("--download", help="Fetch a named set that is not there.")]
 Epochs = Annotated[int | None, typer.Option(help="Use the first epochs only; default: all.")]
+Floor = Annotated[
+    float | None,
+    typer.Option(
+        help="Keep at least this many of every class, or this share of its fair share.",
+        parser=count_or_share,
+        metavar="<count|share>",
+        show_default=str(FLOOR),
+    ),
+]
+Materialize = Annotated[
+    Literal["link", "copy"] | None,
+    typer.Option(help="Also write the kept images as a folder of links or copies."),
+]
 Model = Annotated[
     str, typer.Option(help="What to train, such as resnet18 (a wrong name lists all); or auto.")
 ]
@@ -23,7 +47,9 @@ Out = Annotated[Path, typer.Option(help="Folder to write; run the same command a
 RecipeName = Annotated[
     str, typer.Option("--recipe", help="How to train; auto chooses by the data and the machine.")
 ]
-Runs = Annotated[list[Path], typer.Argument(help="Folder of a run; of several, the mean is taken.")]
+Runs = Annotated[
+    list[Path], typer.Argument(help="Folder of a run or of `prune`; of several, the mean is taken.")
+]
 Size = Annotated[
     int | None,
     typer.Option(min=1, help="Pixels a side of what the model sees; default: the recipe's."),

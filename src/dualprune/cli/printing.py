@@ -3,6 +3,7 @@
 import os
 import re
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,8 @@ from rich.console import Console
 from rich.table import Column
 from rich.table import Table as RichTable
 from rich.text import Text
+
+from dualprune.coreset import Card
 
 if TYPE_CHECKING:
     from dualprune.experiments.table import Table
@@ -33,6 +36,15 @@ def visible(text: str) -> str:
 def say(line: str, *, err: bool = False) -> None:
     """Print a line for people."""
     typer.echo(visible(line), err=err)
+
+
+def kept_lines(card: Card) -> Iterator[str]:
+    """Say what was kept, and how to tell that it is the same."""
+    share = f"{card.k / card.readable:.1%}"
+    yield f"kept       {card.k:,} of {card.readable:,} ({share}) with {card.method}"
+    if unreadable := card.samples - card.readable:
+        yield f"unreadable {unreadable:,} files, which keep their ids and are never kept"
+    yield f"coreset    sha256 {card.ids_sha256[:16]}, seed {card.seed}"
 
 
 def print_path(path: Path) -> None:

@@ -1,14 +1,26 @@
 """`dualprune prune`: from a set of images to the part that is worth training on."""
 
 from collections.abc import Iterator
-from typing import Annotated, Literal
+from pathlib import Path
+from typing import Annotated
 
 import typer
 
-from dualprune.cli.options import Data, Download, Model, Out, RecipeName, Seed, Size
-from dualprune.cli.printing import print_path, say
+from dualprune.cli.options import (
+    Data,
+    Download,
+    Floor,
+    Materialize,
+    Model,
+    Out,
+    RecipeName,
+    Seed,
+    Size,
+)
+from dualprune.cli.printing import kept_lines, print_path, say
 from dualprune.cli.progress import watch
 from dualprune.coreset import Coreset
+from dualprune.select.candidates import Balance
 
 
 def prune(
@@ -24,10 +36,16 @@ def prune(
     epochs: Annotated[int | None, typer.Option(help="How many epochs to record.")] = None,
     size: Size = None,
     seed: Seed = 0,
-    materialize: Annotated[
-        Literal["link", "copy"] | None,
-        typer.Option(help="Also write the kept images as a folder of links or copies."),
+    balance: Annotated[
+        Balance | None,
+        typer.Option(help="Let every class keep the same share, or the same number."),
     ] = None,
+    floor: Floor = None,
+    run: Annotated[
+        Path | None,
+        typer.Option(help="Choose from this recording, a run or a folder of `prune`; no training."),
+    ] = None,
+    materialize: Materialize = None,
     check: Annotated[
         bool,
         typer.Option("--check", help="Also train on it and on random ones; say which was better."),
@@ -49,6 +67,9 @@ def prune(
         method=method,
         epochs=epochs,
         size=size,
+        balance=balance,
+        floor=floor,
+        run=run,
         seed=seed,
         materialize=materialize,
         check=check,
@@ -78,10 +99,8 @@ def _summary(coreset: Coreset) -> Iterator[str]:
         yield f"setting    {how}: {published} setting for {training.data}"
         if training.size:
             yield f"images     the model saw them at {training.size} x {training.size} pixels"
-    share = f"{card.k / card.readable:.1%}"
-    yield f"kept       {card.k:,} of {card.readable:,} ({share}) with {card.method}"
-    if unreadable := card.samples - card.readable:
-        yield f"unreadable {unreadable:,} files, which keep their ids and are never kept"
+    *kept, sha = kept_lines(card)
+    yield from kept
     if training is not None:
         suspects = f"{training.suspects:,}" if training.suspects else "none"
         yield f"labels     {suspects} suspect; `dualprune audit` ranks them"
@@ -89,4 +108,4 @@ def _summary(coreset: Coreset) -> Iterator[str]:
             f"cost       training on it takes {training.coreset_passes:.3g} passes over the full "
             f"set instead of {training.full_passes:.3g}; recording took {training.epochs:.3g}"
         )
-    yield f"coreset    sha256 {card.ids_sha256[:16]}, seed {card.seed}"
+    yield sha

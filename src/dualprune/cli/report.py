@@ -18,7 +18,8 @@ def report(
     folder: Annotated[Path, typer.Argument(help="What prune or select wrote, or a run.")],
     *,
     run: Annotated[
-        Path | None, typer.Option(help="The run a coreset was chosen from, if not in its folder.")
+        Path | None,
+        typer.Option(help="The run, or folder of `prune`, that a coreset was chosen from."),
     ] = None,
     data: Annotated[
         str | None, typer.Option(help="The images, for thumbnails: a folder, .npz or named set.")

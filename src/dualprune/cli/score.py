@@ -32,7 +32,7 @@ def _score(
     arrays = Arrays([Run(path) for path in runs], epochs=epochs)
     fingerprints = [run.fingerprint for run in arrays.runs]
     scored = Scored(arrays.score(fn, knobs), fn.__name__, knobs, arrays.epochs, fingerprints)
-    path = out or runs[0] / "scores" / scored.file_name
+    path = out or arrays.runs[0].path / "scores" / scored.file_name
     scored.save(path)
     print_path(path)
 

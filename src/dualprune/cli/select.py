@@ -8,10 +8,11 @@ from typing import Annotated, Any
 import typer
 
 from dualprune.cli.knobs import command_for
-from dualprune.cli.options import Epochs, Runs
-from dualprune.cli.printing import print_path, say
+from dualprune.cli.options import Epochs, Materialize, Runs
+from dualprune.cli.printing import kept_lines, print_path, say
+from dualprune.data import Images, list_training, write_tree
 from dualprune.errors import InputError
-from dualprune.method import Arrays, Method, choose_from, find_method
+from dualprune.method import Arrays, Method, choose_from, find_method, for_classes, warn_of_short
 from dualprune.run import Run
 from dualprune.score import SCORES
 from dualprune.score.scored import Scored
@@ -38,20 +39,39 @@ def _select(
     ] = None,
     epochs: Epochs = None,
     seed: Annotated[int, typer.Option(help="The same seed keeps the same samples.")] = 0,
+    materialize: Materialize = None,
+    data: Annotated[
+        Path | None, typer.Option(help="The folder of images that was recorded, to materialize.")
+    ] = None,
 ) -> None:
     scored = None if score in (*SCORES, "none") else Scored.load(score)
     arrays = Arrays([Run(path) for path in runs], epochs=_epochs(scored, epochs))
-    k = budget(readable := arrays.runs[0].readable, keep=keep, prune=prune)
+    images = _images(arrays.runs[0], data) if materialize else None
+    k = budget(arrays.runs[0].readable, keep=keep, prune=prune)
     method = _method(fn, scored or score, arrays)
     others = dict(method.reads) | dict(_pair(text) for text in reads or [])
-    method = replace(method, select_knobs=knobs, reads=others)
+    said = {name: value for name, value in knobs.items() if value is not None}
+    method = for_classes(replace(method, select_knobs=said, reads=others))
     coreset = choose_from(arrays, method, k=k, seed=seed)
     print_path(coreset.save(out))
-    say(
-        f"kept {k:,} of {readable:,} samples ({k / readable:.1%}) with "
-        f"{coreset.card.method}, seed {seed}",
-        err=True,
-    )
+    if images is not None and materialize is not None:
+        write_tree(images.take(coreset.ids), out / "images", materialize)
+    warn_of_short(coreset.card)
+    for line in kept_lines(coreset.card):
+        say(line, err=True)
+
+
+def _images(run: Run, folder: Path | None) -> Images:
+    """Give the files of a run's samples, which it knows only by their names."""
+    if folder is None:
+        raise InputError("say where the images are: --data FOLDER, as it was given to record")
+    if "name" not in run.names:
+        raise InputError(f"{run.path} is not of image files; only files can be linked or copied")
+    listed, source = list_training(folder), run.names["source"]
+    images = listed.take(source[source < len(listed)])
+    if images.fingerprint != run.description.data:
+        raise InputError(f"{folder} does not hold the images that {run.path} was recorded of")
+    return images
 
 
 def _epochs(scored: Scored | None, epochs: int | None) -> int | None:

@@ -1,6 +1,6 @@
 """Coreset: the ids to keep, and a card that says where they come from."""
 
-from dualprune.coreset.card import Card, Training
+from dualprune.coreset.card import Card, ShortClass, Training
 from dualprune.coreset.coreset import Coreset, digest
 
-__all__ = ["Card", "Coreset", "Training", "digest"]
+__all__ = ["Card", "Coreset", "ShortClass", "Training", "digest"]

@@ -33,6 +33,24 @@ class Training:
 
 
 @dataclass(frozen=True)
+class ShortClass:
+    """A class that keeps less than half of its fair share, `fair`: k * its samples / all samples.
+
+    >>> print(ShortClass("truck", 3, 157, 15.7))
+    class truck: kept 3 of 157, fair share 16
+    """
+
+    name: str
+    kept: int
+    samples: int
+    fair: float
+
+    def __str__(self) -> str:
+        fair = f"{self.fair:,.0f}" if self.fair >= 1 else "less than 1"
+        return f"class {self.name}: kept {self.kept:,} of {self.samples:,}, fair share {fair}"
+
+
+@dataclass(frozen=True)
 class Card:
     """The method and its knobs, the budget, the seed, and what the samples were chosen from.
 
@@ -49,6 +67,8 @@ class Card:
     reasons
         How many samples were `filled`, `cut_off`, `unscored`, `unreadable`; the column `why` says
         which.
+    short
+        The classes that keep less than half of their fair share, at most the worst thousand.
     versions, cpu
         Logarithms may differ in the last bit between kinds of CPU.
     """
@@ -68,6 +88,7 @@ class Card:
     reads: dict[str, str] = field(default_factory=dict)
     values: dict[str, float] = field(default_factory=dict)
     reasons: dict[str, int] = field(default_factory=dict)
+    short: list[ShortClass] = field(default_factory=list)
     versions: dict[str, str] = field(default_factory=dict)
     cpu: dict[str, Any] = field(default_factory=dict)
     training: Training | None = None
@@ -84,7 +105,8 @@ class Card:
             content = _from_format_1(content)
         training = content["training"]
         known = None if training is None else build(Training, training)
-        return build(Card, content | {"training": known})
+        short = [build(ShortClass, one) for one in content.get("short", [])]
+        return build(Card, content | {"training": known, "short": short})
 
 
 def _from_format_1(content: dict[str, Any]) -> dict[str, Any]:

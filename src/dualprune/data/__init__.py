@@ -10,7 +10,7 @@ from dualprune.data.corruption import CORRUPTIONS, corrupt
 from dualprune.data.decode import decode
 from dualprune.data.digits import digits
 from dualprune.data.fashion_mnist import fashion_mnist
-from dualprune.data.folder import read_sets, refuse_among_images
+from dualprune.data.folder import list_training, read_sets, refuse_among_images
 from dualprune.data.imagenet import imagenet, tiny_imagenet
 from dualprune.data.images import Images, in_memory
 from dualprune.data.noise import flip_labels
@@ -28,6 +28,7 @@ __all__ = [
     "decode",
     "flip_labels",
     "in_memory",
+    "list_training",
     "load",
     "long_tail",
     "replace_links",

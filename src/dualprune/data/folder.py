@@ -101,6 +101,16 @@ def _decoded(images: Images, path: Path, size: int) -> Images:
     return images
 
 
+def list_training(path: Path) -> Images:
+    """Give all image files that training on a folder reads, also unreadable ones, by their names.
+
+    None is opened.
+    """
+    if not path.is_dir():
+        raise InputError(f"{path} is no folder of images; give the folder that was recorded")
+    return list_folder(path / "train" if _splits(path) else path)
+
+
 def list_folder(path: Path, class_names: tuple[str, ...] = ()) -> Images:
     """Give all image files of a folder by their names, without opening any."""
     return _list(path, class_names)[0]

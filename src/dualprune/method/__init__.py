@@ -2,10 +2,12 @@
 
 from dualprune.method.arrays import Arrays
 from dualprune.method.choose import choose, choose_from, scores_for
+from dualprune.method.classes import FLOOR, for_classes, warn_of_short
 from dualprune.method.named import Method, find_method, named_methods
 from dualprune.method.needs import check_epochs, features_for, needs, signals_for
 
 __all__ = [
+    "FLOOR",
     "Arrays",
     "Method",
     "check_epochs",
@@ -13,8 +15,10 @@ __all__ = [
     "choose_from",
     "features_for",
     "find_method",
+    "for_classes",
     "named_methods",
     "needs",
     "scores_for",
     "signals_for",
+    "warn_of_short",
 ]

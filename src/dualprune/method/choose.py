@@ -13,10 +13,12 @@ from dualprune.coreset import Card, Coreset, digest
 from dualprune.coreset.card import made_with
 from dualprune.errors import InputError
 from dualprune.method.arrays import Arrays
+from dualprune.method.classes import for_classes, short_classes, warn_of_short
 from dualprune.method.named import Method, find_method
 from dualprune.run import Run
 from dualprune.score import SCORES, confidence
 from dualprune.select import Notes, budget
+from dualprune.select.candidates import Balance
 from dualprune.signatures import Array, Function, check_knobs, inputs, name_of
 
 Path = str | os.PathLike[str]
@@ -28,6 +30,8 @@ def choose(
     method: str | Method = "dual+beta",
     *,
     keep: float | Decimal | str,
+    balance: Balance | None = None,
+    floor: int | float | None = None,
     seed: int = 0,
     epochs: int | None = None,
 ) -> Coreset:
@@ -42,6 +46,11 @@ def choose(
         your own.
     keep
         How much to keep: 0.3, "30%" or a number of samples.
+    balance
+        Let every class keep the same share ("proportional") or the same number ("uniform").
+    floor
+        Keep at least this many of every class, or this share of its fair share; where neither is
+        said, `top`, `random` and `beta` keep half of it.
     epochs
         Use the first epochs only, unless the method says how many.
 
@@ -64,12 +73,15 @@ def choose(
         method = find_method(method, 1 - k / readable)
     if len(opened) < method.runs:
         raise InputError(f"{method.name} averages {method.runs} runs, got {len(opened)}")
+    method = for_classes(method, balance, floor)
     arrays = Arrays(
         opened[: method.runs] if method.runs > 1 else opened,
         epochs=method.epochs or epochs,
         features=method.features,
     )
-    return choose_from(arrays, method, k=k, seed=seed)
+    coreset = choose_from(arrays, method, k=k, seed=seed)
+    warn_of_short(coreset.card)
+    return coreset
 
 
 def choose_from(arrays: Arrays, method: Method, *, k: int, seed: int) -> Coreset:
@@ -85,6 +97,8 @@ def choose_from(arrays: Arrays, method: Method, *, k: int, seed: int) -> Coreset
         ids = readable[ids]
         reasons = {reason: readable[members] for reason, members in reasons.items()}
         reasons["unreadable"] = unreadable
+    labels = arrays["labels"].copy()
+    labels[unreadable] = -1
     card = Card(
         method=method.name,
         score=None if scorer is None else name_of(scorer),
@@ -101,6 +115,7 @@ def choose_from(arrays: Arrays, method: Method, *, k: int, seed: int) -> Coreset
         reads=dict(method.reads),
         values=notes.values,
         reasons={reason: len(members) for reason, members in reasons.items()},
+        short=short_classes(labels, ids, arrays.runs[0].description.class_names),
         **made_with(),
     )
     columns = {"label": arrays["labels"], "score": scores, "confidence": confidences}

@@ -16,6 +16,14 @@ FORMAT = 2
 _TYPES = ("<f4", "<f8", "<i4", "<i8")
 
 
+def run_folder(path: str | os.PathLike[str]) -> Path:
+    """Give the folder of a run; in that of `prune` it is `run`."""
+    folder = Path(path)
+    inside = folder / "run"
+    is_inside = not os.path.lexists(folder / "run.json") and (inside / "run.json").exists()
+    return inside if is_inside else folder
+
+
 def check_count(name: str, value: Any, least: int | None = None) -> int:
     """Give a whole number as an int, and refuse what is none or too small."""
     number = whole(name, value)

@@ -16,7 +16,7 @@ from dualprune.arguments import checked
 from dualprune.errors import DamagedError, InputError, MissingError
 from dualprune.run.attempts import Epoch, find_epochs, finished, refuse_holes
 from dualprune.run.derived import DERIVED
-from dualprune.run.description import Description
+from dualprune.run.description import Description, run_folder
 from dualprune.run.features import old_features, read_features
 from dualprune.run.names import read_names
 from dualprune.run.part import CHUNK, Part
@@ -36,7 +36,7 @@ class Run:
 
     ``run["loss"]`` and the other signals have shape (epochs, samples), ``run["labels"]`` has shape
     (samples,). What was not seen is NaN, or -1 among integers. Reading never writes, locks or
-    creates anything.
+    creates anything. The folder may also be one of `prune`, which holds the run.
 
     >>> Run("tests/runs/digits")
     Run('tests/runs/digits': 1,438 samples of 10 classes, 20 epochs; loss, margin, rival, ...)
@@ -44,7 +44,7 @@ class Run:
 
     @checked
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.path = Path(path)
+        self.path = run_folder(path)
         self.description = Description.load(self.path)
         epochs = find_epochs(self.path)
         refuse_holes(epochs)

@@ -36,7 +36,7 @@ def beta(
     anchor: int = 10,
     mu: float | None = None,
     balance: Balance = "none",
-    floor: int = 0,
+    floor: int | float = 0,
     unscored: Unscored = "error",
     notes: Notes | None = None,
 ) -> Array:
@@ -62,7 +62,8 @@ def beta(
     balance
         Let every class keep the same share (proportional) or the same number (uniform).
     floor
-        Keep at least this many of every class.
+        Keep at least this many of every class, or this share (0.5) of what it would have if all
+        kept the same share; not together with balance.
     unscored
         What to do with samples whose score is NaN.
     notes

@@ -6,10 +6,11 @@ from typing import Literal
 
 import numpy as np
 
+from dualprune.arguments import checked
 from dualprune.errors import InputError
 from dualprune.run.features import check_features
 from dualprune.select.keys import smallest, smallest_of_each
-from dualprune.select.quotas import even, numbered, proportional
+from dualprune.select.quotas import even, numbered, parts_of_fair, proportional
 from dualprune.signatures import Array
 
 Balance = Literal["none", "proportional", "uniform"]
@@ -127,15 +128,15 @@ def choose(
     *,
     labels: Array | None = None,
     balance: Balance = "none",
-    floor: int = 0,
+    floor: int | float = 0,
     unscored: Unscored = "error",
     notes: Notes | None = None,
 ) -> Array:
     """Give the ids of the k smallest keys, sorted, overall or balanced by class.
 
     A sample without a score has the key NaN; that is an error, or the sample is kept before all
-    others, or dropped. `floor` first takes that many of each class (all of a smaller one) and then
-    the rest regardless of class.
+    others, or dropped. `floor` first takes that many of each class (all of a smaller one), or that
+    share of its fair share, and then the rest regardless of class.
 
     >>> keys, labels = np.array([0.1, 0.2, 0.3, 0.4]), np.array([0, 0, 0, 1])
     >>> choose(keys, 2, keys, labels=labels, floor=1).tolist()
@@ -151,21 +152,38 @@ def choose(
 
 
 def _balanced(
-    keys: Array, k: int, ties: Array, labels: Array | None, balance: Balance, floor: int
+    keys: Array, k: int, ties: Array, labels: Array | None, balance: Balance, floor: int | float
 ) -> Array:
+    check_floor(balance, floor)
     if balance == "none" and floor == 0:
         return smallest(keys, k, ties)
     if labels is None:
         raise InputError("balancing classes needs the labels")
-    if balance != "none" and floor:
-        raise InputError(f"choose balance={balance!r} or floor={floor}, not both")
-    if floor < 0:
-        raise InputError(f"floor must not be negative, got {floor}")
     groups, sizes = numbered(labels)
     if balance != "none":
         quotas = proportional(sizes, k) if balance == "proportional" else even(sizes, k)
         return smallest_of_each(keys, groups, quotas, ties)
+    if isinstance(floor, float):
+        return _with_floor(keys, k, ties, groups, parts_of_fair(sizes, k, floor))
     return _with_floor(keys, k, ties, groups, np.minimum(sizes, min(floor, len(keys))))
+
+
+@checked
+def check_floor(balance: Balance, floor: int | float) -> None:
+    """Refuse a floor beside a balance, and one that is neither a count nor a share.
+
+    >>> check_floor("none", 1.5)
+    Traceback (most recent call last):
+    dualprune.errors.InputError: floor must be a number of samples per class, such as 5, or a share
+    of its fair share, from 0.0 to 1.0; got 1.5
+    """
+    if balance != "none" and floor:
+        raise InputError(f"choose balance={balance!r} or floor={floor}, not both")
+    if floor < 0 or (isinstance(floor, float) and floor > 1):
+        raise InputError(
+            "floor must be a number of samples per class, such as 5, or a share of its fair share, "
+            f"from 0.0 to 1.0; got {floor}"
+        )
 
 
 def _with_floor(keys: Array, k: int, ties: Array, groups: Array, quotas: Array) -> Array:

@@ -43,6 +43,24 @@ def proportional(sizes: Array, k: int) -> Array:
     return quotas
 
 
+def parts_of_fair(sizes: Array, k: int, share: float) -> Array:
+    """Give this share of each group's fair share, which is its part of k in proportion to size.
+
+    It is rounded up, so that no group that is there gets nothing; where k is too small for that,
+    down for those with the smallest remainders.
+
+    >>> parts_of_fair(np.array([50, 30, 20, 1]), 20, 0.5).tolist()
+    [5, 3, 2, 1]
+    >>> parts_of_fair(np.array([5, 3, 2, 1]), 2, 0.5).tolist()
+    [1, 1, 0, 0]
+    """
+    wanted = np.round(share * k / max(sizes.sum(), 1) * sizes, 6)  # 2.0000000004 is 2
+    quotas: Array = np.floor(wanted).astype(np.int64)
+    more = np.argsort(quotas - wanted, kind="stable")[: k - quotas.sum()]
+    quotas[more] = np.ceil(wanted[more])
+    return quotas
+
+
 def classes(labels: Array | None, ids: Array) -> list[Array]:
     """Divide sorted ids by class; without labels all are of one.
 

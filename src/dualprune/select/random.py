@@ -18,7 +18,7 @@ def random(
     k: int,
     seed: int,
     balance: Balance = "none",
-    floor: int = 0,
+    floor: int | float = 0,
     notes: Notes | None = None,
 ) -> Array:
     """Keep a uniform draw without replacement.
@@ -30,7 +30,8 @@ def random(
     balance
         Let every class keep the same share (proportional) or the same number (uniform).
     floor
-        Keep at least this many of every class.
+        Keep at least this many of every class, or this share (0.5) of what it would have if all
+        kept the same share; not together with balance.
     notes
         Receives facts about the choice, for the card and the table of all samples.
 

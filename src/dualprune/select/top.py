@@ -20,7 +20,7 @@ def top(
     k: int,
     seed: int,
     balance: Balance = "none",
-    floor: int = 0,
+    floor: int | float = 0,
     unscored: Unscored = "error",
     notes: Notes | None = None,
 ) -> Array:
@@ -33,7 +33,8 @@ def top(
     balance
         Let every class keep the same share (proportional) or the same number (uniform).
     floor
-        Keep at least this many of every class.
+        Keep at least this many of every class, or this share (0.5) of what it would have if all
+        kept the same share; not together with balance.
     unscored
         What to do with samples whose score is NaN.
     notes

@@ -71,16 +71,17 @@ class Setup:
     def load(
         data: str | Path,
         *,
-        recipe: str = "auto",
+        recipe: str | Recipe = "auto",
         model: str | nn.Module = "auto",
         download: bool = False,
         out: Path | None = None,
         size: int | None = None,
     ) -> "Setup":
         """Load data by its name or path, at this `size` or the one that its recipe wants."""
-        chosen = find_recipe(recipe, str(data), gpu=device().type == "cuda", size=size)
-        images, test = load(data, download=download, out=out, size=chosen.size)
-        return Setup.of(images, test, recipe=chosen, model=model, size=size)
+        if isinstance(recipe, str):
+            recipe = find_recipe(recipe, str(data), gpu=device().type == "cuda", size=size)
+        images, test = load(data, download=download, out=out, size=recipe.size)
+        return Setup.of(images, test, recipe=recipe, model=model, size=size)
 
     def fresh_model(self, seed: int) -> nn.Module:
         """Give a new model whose weights depend on the seed alone; a given module is copied."""

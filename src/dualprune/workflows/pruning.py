@@ -1,11 +1,13 @@
 """prune: from a set of images to the part of it that is worth training on."""
 
+import itertools
 import os
+import shlex
 from collections.abc import Sequence
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from torch import nn
 
@@ -21,17 +23,21 @@ from dualprune.method import (
     choose_from,
     features_for,
     find_method,
+    for_classes,
     scores_for,
     signals_for,
+    warn_of_short,
 )
 from dualprune.report.facts import Facts, gather, scores_shown
 from dualprune.report.figures import draw_moons
 from dualprune.report.page import write_report
 from dualprune.run import Run
 from dualprune.select import budget
-from dualprune.signatures import Array
+from dualprune.select.candidates import Balance
+from dualprune.signatures import Array, check_knobs
 from dualprune.train import APART, Setup, Watch, record, silent
 from dualprune.workflows.checking import against_random
+from dualprune.workflows.recorded import runs_in, settings_of, usable
 
 
 def prune(
@@ -44,6 +50,9 @@ def prune(
     method: str | Method = "dual+beta",
     epochs: int | None = None,
     size: int | None = None,
+    balance: Balance | None = None,
+    floor: int | float | None = None,
+    run: str | os.PathLike[str] | None = None,
     seed: int = 0,
     materialize: Literal["link", "copy"] | None = None,
     check: bool = False,
@@ -69,6 +78,14 @@ def prune(
         How many epochs to record, if not the recipe's number.
     size
         Side in pixels of the squares that the model sees of image files, if not the recipe's.
+    balance
+        Let every class keep the same share ("proportional") or the same number ("uniform").
+    floor
+        Keep at least this many of every class, or this share of its fair share; where neither is
+        said, `top`, `random` and `beta` keep half of it.
+    run
+        Choose from this recording of the same data, a run or what `prune` wrote, with its model and
+        recipe, instead of training.
     materialize
         Also write the kept images as a folder tree of links or copies. Links are relative; "copy"
         replaces links by copies.
@@ -78,35 +95,55 @@ def prune(
     """
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
         raise InputError("prune works in one process; use record under torchrun, then select")
-    out = Path(out)
-    name = "images" if isinstance(data, Images) else str(data)
-    setup = (
-        Setup.of(data, None, recipe=recipe, model=model, size=size)
-        if isinstance(data, Images)
-        else Setup.load(data, recipe=recipe, model=model, size=size, download=download, out=out)
-    )
+    out, recorded = Path(out), [] if run is None else runs_in(run)
+    name, setup = _setup(data, model, recipe, size, recorded, download=download, out=out)
     images = setup.images
     k = budget(readable := len(images.readable_ids), keep=str(keep))
     if materialize:
         _refuse_to_materialize(images, out)
-    epochs = setup.recipe.record if epochs is None else epochs
+    if epochs is None:
+        epochs = recorded[0].epochs if recorded else setup.recipe.record
     setup = replace(setup, recipe=replace(setup.recipe, judge_every=epochs))  # once, at the end
     if isinstance(method, str):
         method = find_method(method, 1 - k / readable)
-    method = method.with_defaults(setup.recipe.select)
-    _refuse_another(out, setup, method, k, epochs, seed)
-    runs = _record(setup, out, method, epochs, seed, watch)
+    method = for_classes(method.with_defaults(setup.recipe.select), balance, floor)
+    runs = usable(recorded, images, method, epochs) if recorded else []
+    flags = {"keep": keep, "method": method.name, "balance": balance, "floor": floor, "seed": seed}
+    again = _another_choice(name, flags, Path(run or out), out)
+    _refuse_another(out, setup, method, k=k, epochs=epochs, seed=seed, runs=runs, again=again)
+    runs = runs or _record(setup, out, method, epochs, seed, watch)
     arrays = Arrays(runs, epochs=method.epochs or epochs, features=method.features)
     arrays.scores([*scores_for(method), *scores_shown(arrays.epochs)])  # in one reading
     coreset = choose_from(arrays, method, k=k, seed=seed)
     facts = gather(runs[0], coreset, arrays)
-    coreset = describe(coreset, facts, setup, name, epochs)
+    coreset = describe(
+        coreset, facts, setup, name, epochs, workflow="select" if recorded else "prune"
+    )
     _write(out, coreset, images, materialize)
-    kept = {f"kept: {k:,} of {readable:,} (red)": coreset.mask}
-    illustrate(out, coreset, facts, images, kept)
+    illustrate(out, coreset, facts, images, {f"kept: {k:,} of {readable:,} (red)": coreset.mask})
     if check:
         against_random(setup, coreset, out / "check", watch=watch)
+    warn_of_short(coreset.card)
     return coreset
+
+
+def _setup(
+    data: str | Path | Images,
+    model: str | nn.Module,
+    recipe: str,
+    size: int | None,
+    recorded: Sequence[Run],
+    *,
+    download: bool,
+    out: Path,
+) -> tuple[str, Setup]:
+    """Give the name of the data, and what trains on them or was recorded of them."""
+    how: dict[str, Any] = {"model": model, "recipe": recipe, "size": size}
+    if recorded:
+        how = settings_of(recorded[0], **how)
+    if isinstance(data, Images):
+        return "images", Setup.of(data, None, **how)
+    return str(data), Setup.load(data, **how, download=download, out=out)
 
 
 def _refuse_to_materialize(images: Images, out: Path) -> None:
@@ -117,28 +154,56 @@ def _refuse_to_materialize(images: Images, out: Path) -> None:
 
 
 def _refuse_another(
-    out: Path, setup: Setup, method: Method, k: int, epochs: int, seed: int
+    out: Path,
+    setup: Setup,
+    method: Method,
+    *,
+    k: int,
+    epochs: int,
+    seed: int,
+    runs: Sequence[Run],
+    again: str,
 ) -> None:
-    """Refuse a folder that holds a coreset which was asked for in another way, or other files."""
+    """Refuse a folder that holds a coreset which was asked for in another way, or other files.
+
+    `runs` are those that were given; `again` makes the choice elsewhere without recording.
+    """
     if not exists(out / "card.json"):
-        refuse_foreign(out, "run")
+        refuse_foreign(out, "run", "coreset.parquet")
         return
     card = Coreset.load(out).card
-    training = card.training
-    same = {
-        "method": card.method == method.name,
-        "k": card.k == k,
-        "seed": card.seed == seed,
+    training, knobs = card.training, check_knobs(method.select, method.select_knobs)
+    before = card.runs if training is not None and training.workflow == "select" else []
+    recorded = {
         "number of epochs": training is not None and training.epochs == epochs,
         "data, model, recipe or size": training is not None
         and training.settings == setup.settings(),
+        "recording": before == [run.fingerprint for run in runs],
+    }
+    same = recorded | {
+        "method": card.method == method.name,
+        "number kept": card.k == k,
+        "balance": card.select_knobs.get("balance") == knobs.get("balance"),
+        "floor": card.select_knobs.get("floor") == knobs.get("floor"),
+        "seed": card.seed == seed,
     }
     if other := [name for name, is_same in same.items() if not is_same]:
+        how = f", without recording again: {again}" if all(recorded.values()) else ""
         raise InputError(
             f"{out} already holds another coreset, with another {' and '.join(other)}; choose "
-            f"another folder. What is recorded in {out / 'run'} can be used again with "
-            "`dualprune select`."
+            f"another folder{how}"
         )
+
+
+def _another_choice(data: str, flags: dict[str, Any], run: Path, out: Path) -> str:
+    """Give the command that chooses from a recording, into a folder beside this one."""
+    usual = {"method": "dual+beta", "balance": None, "floor": None, "seed": 0}
+    said = {name: value for name, value in flags.items() if value != usual.get(name)}
+    free = (out.with_name(f"{out.name}-{number}") for number in itertools.count(2))
+    place = next(path for path in free if not exists(path))
+    said |= {"run": run, "out": place}
+    words = [word for name, value in said.items() for word in (f"--{name}", str(value))]
+    return shlex.join(["dualprune", "prune", data, *words])
 
 
 def _record(

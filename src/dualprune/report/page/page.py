@@ -17,7 +17,7 @@ from dualprune.files import open_file, reading, refuse_to_replace, write
 from dualprune.report.facts import Facts
 from dualprune.report.page.compared import Result, summarise
 from dualprune.report.page.content import content
-from dualprune.report.page.pack import safe_json
+from dualprune.report.page.pack import safe_json, safe_text
 from dualprune.report.page.pictures import draw_sheet
 from dualprune.report.page.shown import choose_shown
 from dualprune.report.page.summary import class_names, per_class, repeat, rows
@@ -106,6 +106,7 @@ def _template() -> Template:
     )
     environment.filters["percent"] = "{:.1%}".format
     environment.filters["grouped"] = "{:,}".format
+    environment.filters["safe_text"] = lambda thing: safe_text(str(thing))
     return environment.get_template("page.html")
 
 

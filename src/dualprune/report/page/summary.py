@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from dualprune.coreset import Card, Coreset, Training
+from dualprune.method import FLOOR
 from dualprune.report.facts import Facts
 from dualprune.report.page.pack import safe_text
 from dualprune.run import Run
@@ -88,14 +89,16 @@ def repeat(coreset: Coreset | None) -> str | None:
     card, training = coreset.card, coreset.card.training
     keep = card.k if card.k > 1 else "01"  # a bare 1 could be a share
     budget = {"keep": keep, "seed": card.seed, "out": "again"}
-    if training is not None and training.workflow != "prune":
-        return _command(training.workflow, out="again")
-    if training is not None:
+    if training is not None and training.workflow == "demo":
+        return _command("demo", out="again")
+    if training is not None and training.workflow == "prune":
         how = {"method": card.method, "model": training.model, "recipe": training.recipe}
-        how = {name: safe_text(value) for name, value in how.items()}
+        flags = {name: safe_text(value) for name, value in how.items()} | _for_classes(card)
         if training.size:
-            how["size"] = str(training.size)
-        return _command("prune", safe_text(training.data), **how, epochs=training.epochs, **budget)
+            flags["size"] = training.size
+        return _command(
+            "prune", safe_text(training.data), **flags, epochs=training.epochs, **budget
+        )
     if card.selector not in SELECTORS or (card.score or "dual") not in SCORES:
         return None  # a user's own function
     return _select_again(card, budget | {"epochs": card.epochs})
@@ -110,8 +113,16 @@ def _select_again(card: Card, budget: dict[str, Any]) -> str:
         score = "again.parquet"
     by = {"score": score or "none"} if "scores" in inputs(fn) else {}
     reads = [word for pair in card.reads.items() for word in ("--reads", "=".join(pair))]
-    changed = _changed(fn, card.select_knobs)
+    changed = _changed(fn, card.select_knobs) | _for_classes(card)
     return first + _command("select", card.selector, *runs, *reads, **by, **changed, **budget)
+
+
+def _for_classes(card: Card) -> dict[str, Any]:
+    """Give the flag for its balance or floor, unless that is the default of the commands."""
+    balance, floor = card.select_knobs.get("balance", "none"), card.select_knobs.get("floor", FLOOR)
+    if balance != "none":
+        return {"balance": balance}
+    return {} if floor == FLOOR else {"floor": floor}
 
 
 def _changed(fn: Callable[..., Array], values: dict[str, Any]) -> dict[str, Any]:

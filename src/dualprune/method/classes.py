@@ -1,0 +1,65 @@
+"""Classes: by default none disappears, and what falls short is told."""
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from dualprune.coreset.card import Card, ShortClass
+from dualprune.method.named import Method
+from dualprune.select import beta, random, top
+from dualprune.select.candidates import Balance, check_floor
+from dualprune.signatures import Array
+
+FLOOR = 0.5
+"""What `prune`, `choose` and `select` keep of each class's fair share at least, if not told."""
+
+_LISTED, _TOLD = 1000, 10  # classes: in the card, in warnings
+
+
+def for_classes(
+    method: Method, balance: Balance | None = None, floor: int | float | None = None
+) -> Method:
+    """Give the method with this balance or floor; without either, with a floor of `FLOOR`.
+
+    Only `top`, `random` and `beta` have that default, and what the method sets itself is kept.
+
+    >>> for_classes(Method("dual", "beta")).select_knobs
+    {'floor': 0.5}
+    >>> for_classes(Method("dual", "beta"), balance="uniform").select_knobs
+    {'balance': 'uniform'}
+    """
+    said = {"balance": balance, "floor": floor}
+    chosen = {**method.select_knobs, **{n: v for n, v in said.items() if v is not None}}
+    if method.select in (top, random, beta):
+        check_floor(chosen.get("balance", "none"), chosen.get("floor", 0))
+        if chosen.get("balance", "none") == "none":
+            chosen.setdefault("floor", FLOOR)
+    return replace(method, select_knobs=chosen)
+
+
+def short_classes(labels: Array, ids: Array, names: Sequence[str] | None) -> list[ShortClass]:
+    """Give the classes that keep less than half of their fair share, those that lost most first.
+
+    >>> short_classes(np.repeat([0, 1], [30, 10]), np.arange(20), ["car", "truck"])
+    [ShortClass(name='truck', kept=0, samples=10, fair=5.0)]
+    """
+    sizes = np.bincount(labels[labels >= 0])
+    kept = np.bincount(labels[ids][labels[ids] >= 0], minlength=len(sizes))
+    fair = sizes * (len(ids) / max(sizes.sum(), 1))
+    short = np.flatnonzero(2 * kept < fair * (1 - 1e-9))
+    worst = short[np.lexsort((-fair[short], kept[short] / fair[short]))][:_LISTED]
+    return [
+        ShortClass(names[i] if names else str(i), int(kept[i]), int(sizes[i]), float(fair[i]))
+        for i in worst.tolist()
+    ]
+
+
+def warn_of_short(card: Card) -> None:
+    """Warn of every class that keeps less than half of its fair share, and count what is many."""
+    for one in card.short[:_TOLD]:
+        warnings.warn(str(one), stacklevel=3)
+    if len(card.short) > _TOLD:
+        more = f"{len(card.short) - _TOLD:,} more classes"
+        warnings.warn(f"{more} keep less than half of their fair share, too", stacklevel=3)

@@ -1,0 +1,71 @@
+"""Another choice from a recording that is there: with which settings, and whether it will do."""
+
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import count, takewhile
+from pathlib import Path
+from typing import Any
+
+from torch import nn
+
+from dualprune.data import Images
+from dualprune.errors import InputError
+from dualprune.files import exists, read_json
+from dualprune.method import Method, check_epochs, features_for, needs
+from dualprune.run import Run
+from dualprune.train.recipe import find_recipe
+
+_NOTES = re.compile(r"(.+), recipe (\S+)( at .+)?, seed \d+")  # as `train.record` writes them
+
+
+def runs_in(path: str | os.PathLike[str]) -> list[Run]:
+    """Open a run, or all that `prune` recorded into its folder."""
+    first = Run(path)
+    if first.path == Path(path):
+        return [first]
+    others = (first.path.with_name(f"run-{number}") for number in count(2))
+    return [first, *map(Run, takewhile(exists, others))]
+
+
+def settings_of(
+    run: Run, *, model: str | nn.Module, recipe: str, size: int | None
+) -> dict[str, Any]:
+    """Give the `model`, by its name, and the `recipe` of a recording; to say others is refused."""
+    if model != "auto" or recipe != "auto" or size is not None:
+        raise InputError(
+            f"{run.path} has the model, recipe and size it was recorded with; leave them out, or "
+            "record again, without a run"
+        )
+    notes, state = _NOTES.fullmatch(run.description.notes), run.path / "checkpoint/state.json"
+    if notes is None or not exists(state):
+        raise InputError(
+            f"{run.path} was not recorded by `dualprune prune` or `record`; use `dualprune select`"
+        )
+    stated = read_json(state)["settings"]["recipe"]
+    return {"model": notes[1], "recipe": replace(find_recipe(notes[2], "", gpu=False), **stated)}
+
+
+def usable(runs: Sequence[Run], images: Images, method: Method, epochs: int) -> list[Run]:
+    """Give the runs that a method averages; refuse those of other data, or without what it needs.
+
+    The last of these is what a method that was not recorded for lacks: signals, features, runs.
+    """
+    first, chosen = runs[0], list(runs[: method.runs])
+    if first.description.data != images.fingerprint:
+        raise InputError(f"{first.path} was recorded of other data; give the data it was made from")
+    lacking = sorted(
+        name for name in needs([method]) - {"features"} if not all(run.has(name) for run in chosen)
+    )
+    after = set(features_for([method], epochs)).difference(*(run.with_features for run in chosen))
+    lacking += [f"features after epoch {epoch}" for epoch in sorted(after)]
+    if len(chosen) < method.runs:
+        lacking.append(f"{method.runs - len(chosen)} more recordings")
+    if lacking:
+        raise InputError(
+            f"{first.path} lacks what {method.name} needs: {', '.join(lacking)}; record it with "
+            f"`dualprune prune --method {method.name}`, without --run"
+        )
+    check_epochs([method], epochs)
+    return chosen
