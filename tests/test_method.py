@@ -468,7 +468,7 @@ def test_what_is_said_of_classes_wins_over_the_default(tail, knobs, said, kept):
         ("dual", {"floor": 3, "balance": "uniform"}, "balance='uniform' or floor=3, not both"),
         (Method("dual", select_knobs={"floor": 3}), {"balance": "uniform"}, "floor=3, not both"),
         ("dual", {"floor": 1.5}, "floor must be a number of samples per class"),
-        ("dual", {"floor": "half"}, "floor must be a number"),
+        ("dual", {"floor": "half"}, "floor must be a whole number"),
         ("dual", {"balance": "even"}, "balance must be 'none' or 'proportional' or 'uniform'"),
         ("dual+stratified", {"floor": 3}, "stratified has no knob 'floor'"),
     ],
