@@ -438,9 +438,12 @@ def test_the_truth_is_stored_beside_the_recording(out):
 def test_the_list_names_every_experiment():
     command = [sys.executable, "-m", "dualprune", "reproduce"]
     printed = subprocess.run(
-        command, capture_output=True, text=True, check=True, env={"COLUMNS": "200"}
+        command, capture_output=True, text=True, check=True, env=os.environ | {"COLUMNS": "200"}
     ).stdout
-    assert all(name in printed for name in experiments())
+    for experiment in experiments().values():
+        assert experiment.name in printed
+        assert experiment.title in printed
+    assert "fig:" not in printed
 
 
 def test_a_dry_run_counts_what_is_missing(tmp_path):

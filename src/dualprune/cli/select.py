@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from dualprune.cli.examples import as_lines, epilog
 from dualprune.cli.knobs import command_for
 from dualprune.cli.options import Epochs, Runs
 from dualprune.cli.printing import print_path, say
@@ -85,6 +86,11 @@ def _pair(text: str) -> tuple[str, str]:
     return parameter, array
 
 
-app = typer.Typer(no_args_is_help=True, help="Choose what to keep; prints the folder's path.")
+app = typer.Typer(
+    no_args_is_help=True,
+    help="Choose what to keep; prints the folder's path.",
+    epilog=epilog("select"),
+)
 for _name, _fn in SELECTORS.items():
-    app.command(_name)(command_for(_fn, _select))
+    _example = f"dualprune select {_name} run --keep 0.1 --out small"
+    app.command(_name, epilog=as_lines([_example]))(command_for(_fn, _select))

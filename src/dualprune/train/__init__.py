@@ -1,13 +1,16 @@
 """Train: to record without a loop of one's own, and to measure how good a coreset is."""
 
-from dualprune.train.epoch import Dynamic
-from dualprune.train.loop import Progress, Tell, Watch, silent
-from dualprune.train.models import MODELS
-from dualprune.train.place import is_first, together
-from dualprune.train.recipe import recipes
-from dualprune.train.record import APART, record, seconds_recorded
-from dualprune.train.setup import Setup
-from dualprune.train.train import train
+from dualprune.errors import needing_torch
+
+with needing_torch():
+    from dualprune.train.epoch import Dynamic
+    from dualprune.train.loop import Progress, Tell, Watch, silent
+    from dualprune.train.models import MODELS
+    from dualprune.train.place import is_first, together
+    from dualprune.train.recipe import recipes
+    from dualprune.train.record import APART, record, seconds_recorded
+    from dualprune.train.setup import Setup
+    from dualprune.train.train import train
 
 __all__ = [
     "APART",

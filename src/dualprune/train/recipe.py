@@ -3,7 +3,7 @@
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
-from dualprune.errors import InputError
+from dualprune.errors import InputError, did_you_mean
 from dualprune.files import read_rows
 
 
@@ -86,5 +86,8 @@ def find_recipe(name: str, data: str, *, gpu: bool) -> Recipe:
         own = known.get(data, known["small"])
         return own if gpu or not own.published else known["small"]
     if name not in known:
-        raise InputError(f"there is no recipe {name!r}; choose auto or one of {', '.join(known)}")
+        raise InputError(
+            f"there is no recipe {name!r}; choose auto or one of {', '.join(known)}."
+            f"{did_you_mean(name, known)}"
+        )
     return known[name]
