@@ -454,6 +454,20 @@ def test_a_dry_run_counts_what_is_missing(tmp_path):
     assert not [*tmp_path.iterdir()]
 
 
+def test_a_dry_run_needs_no_data(dualprune, tmp_path, monkeypatch):
+    monkeypatch.setenv("DUALPRUNE_DATA", str(tmp_path / "nothing"))
+    words = ("reproduce", "long-tail-cifar10-100", "--dry-run", "--out", tmp_path / "out")
+    code, printed, said = dualprune(*words)
+    assert (code, said) == (0, "")
+    assert printed.startswith("3 recordings and 90 trainings are to be done, about ")
+
+
+def test_the_shapes_of_named_sets_are_known_without_them():
+    for name in ("digits", "fashion-mnist"):
+        images, _ = load(name)
+        assert cost.SETS[name] == (len(images), len(images.class_names), images.pixels.shape[1:])
+
+
 def test_results_are_json_lines(tmp_path):
     append(tmp_path / "results.jsonl", line())
     (text,) = (tmp_path / "results.jsonl").read_text().splitlines()

@@ -47,7 +47,7 @@ def _show_version(wanted: bool) -> None:
 
 @app.callback()
 def _before_commands(
-    version: Annotated[  # noqa: ARG001 - its callback does it
+    version: Annotated[
         bool,
         typer.Option("--version", is_eager=True, callback=_show_version, help="Show the version."),
     ] = False,

@@ -117,9 +117,7 @@ def read(name: str, content: dict[str, Any]) -> Experiment:
         for scale, changed in content.get("rows_at", {}).items()
         for row, said in changed.items()
     }
-    return Experiment(
-        **content | {"name": name, "rows": list(rows.values()), "rows_at": rows_at}
-    )
+    return Experiment(**content | {"name": name, "rows": list(rows.values()), "rows_at": rows_at})
 
 
 def _row(name: str, said: str | dict[str, Any], usual: dict[str, Any]) -> Row:

@@ -3,6 +3,7 @@
 import fcntl
 import multiprocessing
 import os
+import signal
 from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, wait
 from contextlib import contextmanager
@@ -26,13 +27,25 @@ def workplace(out: Path) -> Path:
     return out / "work" / f"numbers-{NUMBERS}"
 
 
-def processes_of_one_thread(count: int | None) -> Executor:
-    """Give as many processes as asked for, or as there are cores.
+@contextmanager
+def processes_of_one_thread(count: int | None) -> Iterator[Executor]:
+    """Give as many processes as asked for, or as there are cores; Ctrl-C ends them at once.
 
     Two processes of one thread do more than one with two threads.
     """
+    count = count or os.cpu_count() or 1
     context = multiprocessing.get_context("spawn")  # torch does not survive a fork
-    return ProcessPoolExecutor(count, mp_context=context, initializer=_start)
+    with ProcessPoolExecutor(count, mp_context=context, initializer=_start) as pool:
+        usual = signal.signal(signal.SIGINT, signal.SIG_IGN)  # which processes inherit
+        for _ in range(count):
+            pool.submit(int)  # starts one
+        signal.signal(signal.SIGINT, usual)
+        try:
+            yield pool
+        except KeyboardInterrupt:
+            for process in multiprocessing.active_children():
+                process.terminate()
+            raise
 
 
 def _start() -> None:
