@@ -342,10 +342,18 @@ def test_every_help_has_examples_that_can_be_typed(dualprune, words):
 
 
 def test_a_shell_completes_commands():
-    asked = {"_DUALPRUNE_COMPLETE": "complete_bash", "COMP_WORDS": "dualprune pr", "COMP_CWORD": "1"}
+    asked = {
+        "_DUALPRUNE_COMPLETE": "complete_bash",
+        "COMP_WORDS": "dualprune pr",
+        "COMP_CWORD": "1",
+    }
     code = "from dualprune.cli.__main__ import app; app(prog_name='dualprune')"
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, env=os.environ | asked
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=os.environ | asked,
     )
     assert done.stdout.split() == ["prune"]
 
@@ -403,3 +411,65 @@ def test_an_interrupted_command_says_that_it_resumes(tmp_path, words, sign):
     assert (code, printed) == (130, "")
     assert last == "dualprune: interrupted; run the same command again: it resumes"
     assert all("epoch" in line for line in progress), said
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        *[
+            (f"{command} FOLDER --out OUT {more} {wrong}", said)
+            for command, more in (("prune", "--keep 0.5"), ("compare", ""), ("record", ""))
+            for wrong, said in (("--method x", "method 'x'"), ("--model x", "model 'x'"))
+        ],
+        *[
+            (f"{command} FOLDER --out OUT {wrong}", said)
+            for command in ("prune --keep 0.5", "record", "train")
+            for wrong, said in (
+                ("--recipe x", "recipe 'x'"),
+                ("--model x", "model 'x'"),
+                ("--epochs 0", "epochs must be at least 1"),
+                ("--seed -1", "seed must be"),
+            )
+        ],
+        *[
+            (f"{command} FOLDER --out OUT {wrong}", said)
+            for command in ("prune", "compare")
+            for wrong, said in (
+                ("--keep 1", "ambiguous"),
+                ("--keep 0.0", "nothing"),
+                ("--keep half", "not an amount"),
+                ("--prune 1.5", "from 0.0 to 1.0"),
+                ("--keep 0.5 --method tdds-cifar", "epochs"),
+            )
+        ],
+        ("prune FOLDER --out OUT --keep 0.5 --prune 0.5", "either keep or prune"),
+        ("prune FOLDER --out OUT --keep 0.5 --epochs 3", "at least 10 epochs"),
+        ("train FOLDER --out OUT --iterations 0", "iterations must be at least 1"),
+        ("train FOLDER --out OUT --coreset nowhere", "no coreset at nowhere"),
+        ("prune FOLDER --out TAKEN --keep 0.5", "holds other files"),
+        ("prune FOLDER --out TAKEN --keep 0.5 --materialize link", "is in the way"),
+        ("train FOLDER --out TAKEN", "holds other files"),
+        ("compare FOLDER --out TAKEN", "holds other files"),
+    ],
+)
+def test_what_can_be_refused_is_refused_before_an_image_is_read(dualprune, tmp_path, words, said):
+    (tmp_path / "photos/cats").mkdir(parents=True)
+    (tmp_path / "photos/cats/cat.png").write_bytes(b"reading this would be refused by name")
+    (tmp_path / "taken/images").mkdir(parents=True)
+    places = {"FOLDER": "photos", "OUT": "out", "TAKEN": "taken"}
+    places = {word: tmp_path / place for word, place in places.items()}
+    code, out, err = dualprune(*(places.get(word, word) for word in words.split()))
+    assert (code, out) == (2, "")
+    assert said in err
+    assert not (tmp_path / "out").exists()
+
+
+def test_prune_and_compare_take_what_to_prune(dualprune, tmp_path):
+    np.savez(tmp_path / "x.npz", x=np.zeros((40, 8, 8), np.uint8), y=np.arange(40) % 2)
+    same = ("prune", tmp_path / "x.npz", "--method", "random", "--epochs", 1, "--out")
+    assert dualprune(*same, tmp_path / "pruned", "--prune", "0.7")[0] == 0
+    assert len(Coreset.load(tmp_path / "pruned")) == 12
+    words = ("compare", tmp_path / "x.npz", "--prune", "0.75", "--method", "random", "--seeds", 1)
+    code, printed, said = dualprune(*words, "--out", tmp_path / "compared")
+    assert code == 0, said
+    assert "75" in printed

@@ -16,9 +16,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from dualprune.data import CORRUPTIONS
+from dualprune.data import CORRUPTIONS, load
 from dualprune.errors import DamagedError, InputError, WriteError
-from dualprune.experiments import runner
+from dualprune.experiments import cost, runner
 from dualprune.experiments.accuracy import _over_random, _uses
 from dualprune.experiments.experiment import experiments, find_experiment
 from dualprune.experiments.grid import WHOLE, Row, recordings

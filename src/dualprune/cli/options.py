@@ -16,10 +16,14 @@ Data = Annotated[
 ]
 Download = Annotated[bool, typer.Option("--download", help="Fetch a named set that is not there.")]
 Epochs = Annotated[int | None, typer.Option(help="Use the first epochs only; default: all.")]
+Keep = Annotated[
+    str | None, typer.Option(help="How much to keep: 0.3, 30% or a number of samples.")
+]
 Model = Annotated[
     str, typer.Option(help="What to train, such as resnet18 (a wrong name lists all); or auto.")
 ]
 Out = Annotated[Path, typer.Option(help="Folder to write; run the same command again to resume.")]
+Prune = Annotated[str | None, typer.Option(help="How much to prune, instead of --keep.")]
 RecipeName = Annotated[
     str, typer.Option("--recipe", help="How to train; auto chooses by the data and the machine.")
 ]

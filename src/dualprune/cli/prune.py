@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from dualprune.cli.options import Data, Download, Model, Out, RecipeName, Seed
+from dualprune.cli.options import Data, Download, Keep, Model, Out, Prune, RecipeName, Seed
 from dualprune.cli.printing import print_path, say
 from dualprune.cli.progress import watch
 from dualprune.coreset import Coreset
@@ -14,8 +14,9 @@ from dualprune.coreset import Coreset
 def prune(
     data: Data,
     *,
-    keep: Annotated[str, typer.Option(help="How much to keep: 0.3, 30% or a number of samples.")],
     out: Out,
+    keep: Keep = None,
+    prune: Prune = None,
     method: Annotated[
         str, typer.Option(help="A score and a selector, such as dual+beta or el2n+top; or random.")
     ] = "dual+beta",
@@ -42,6 +43,7 @@ def prune(
     coreset = prune_data(
         data,
         keep=keep,
+        prune=prune,
         out=out,
         model=model,
         recipe=recipe,

@@ -9,9 +9,9 @@ import typer
 
 from dualprune.cli.examples import as_lines, epilog
 from dualprune.cli.knobs import command_for
-from dualprune.cli.options import Epochs, Runs
+from dualprune.cli.options import Epochs, Keep, Prune, Runs
 from dualprune.cli.printing import print_path, say
-from dualprune.errors import InputError
+from dualprune.errors import InputError, MissingError, did_you_mean
 from dualprune.method import Arrays, Method, choose_from, find_method
 from dualprune.run import Run
 from dualprune.score import SCORES
@@ -26,10 +26,8 @@ def _select(
     knobs: dict[str, Any],
     runs: Runs,
     out: Annotated[Path, typer.Option(help="Folder to write the coreset into.")],
-    keep: Annotated[
-        str | None, typer.Option(help="How much to keep: 0.3, 30% or a number of samples.")
-    ] = None,
-    prune: Annotated[str | None, typer.Option(help="How much to prune, instead of --keep.")] = None,
+    keep: Keep = None,
+    prune: Prune = None,
     score: Annotated[
         str, typer.Option(help="A score by name, a file of `dualprune score`, or none.")
     ] = "dual",
@@ -40,7 +38,7 @@ def _select(
     epochs: Epochs = None,
     seed: Annotated[int, typer.Option(help="The same seed keeps the same samples.")] = 0,
 ) -> None:
-    scored = None if score in (*SCORES, "none") else Scored.load(score)
+    scored = None if score in (*SCORES, "none") else _load(score)
     arrays = Arrays([Run(path) for path in runs], epochs=_epochs(scored, epochs))
     k = budget(arrays.samples, keep=keep, prune=prune)
     method = _method(fn, scored or score, arrays)
@@ -53,6 +51,15 @@ def _select(
         f"{coreset.card.method}, seed {seed}",
         err=True,
     )
+
+
+def _load(score: str) -> Scored:
+    if not Path(score).exists():
+        raise MissingError(
+            f"there is no score and no file of scores {score!r}; scores are {', '.join(SCORES)}."
+            f"{did_you_mean(score, SCORES)}"
+        )
+    return Scored.load(score)
 
 
 def _epochs(scored: Scored | None, epochs: int | None) -> int | None:

@@ -21,6 +21,9 @@ from dualprune.experiments.work import make_recording
 from dualprune.files import make_folders, refuse_foreign
 from dualprune.train import Watch, silent
 
+OURS = ("runner.lock", "results.jsonl")
+"""What a folder that is worked in holds before all else."""
+
 
 def workplace(out: Path) -> Path:
     """Where recordings and trainings are kept: those of other numbers are not found."""
@@ -153,7 +156,7 @@ def lines_of(grid: Grid, out: Path) -> list[Line]:
 @contextmanager
 def _alone(out: Path) -> Iterator[None]:
     """Refuse to work where another runner does: each would undo what the other has begun."""
-    refuse_foreign(out, "runner.lock", "results.jsonl")
+    refuse_foreign(out, *OURS)
     make_folders(out)
     with _open_lock(out / "runner.lock") as lock:
         try:

@@ -25,7 +25,8 @@ def choose(
     runs: Run | Path | Sequence[Run | Path],
     method: str | Method = "dual+beta",
     *,
-    keep: float | str,
+    keep: float | str | None = None,
+    prune: float | str | None = None,
     seed: int = 0,
     epochs: int | None = None,
 ) -> Coreset:
@@ -40,6 +41,8 @@ def choose(
         your own.
     keep
         How much to keep: 0.3, "30%" or a number of samples.
+    prune
+        How much to prune, instead of `keep`.
     epochs
         Use the first epochs only, unless the method says how many.
 
@@ -56,7 +59,7 @@ def choose(
     opened = [run if isinstance(run, Run) else Run(run) for run in several]
     if not opened:
         raise InputError("give at least one run")
-    k = budget(opened[0].samples, keep=str(keep))
+    k = budget(opened[0].samples, keep=keep, prune=prune)
     if isinstance(method, str):
         method = find_method(method, 1 - k / opened[0].samples)
     if len(opened) < method.runs:

@@ -9,7 +9,7 @@ with needing_torch():
     from dualprune.train.place import is_first, together
     from dualprune.train.recipe import recipes
     from dualprune.train.record import APART, record, seconds_recorded
-    from dualprune.train.setup import Setup
+    from dualprune.train.setup import Setup, check_training
     from dualprune.train.train import train
 
 __all__ = [
@@ -20,6 +20,7 @@ __all__ = [
     "Setup",
     "Tell",
     "Watch",
+    "check_training",
     "is_first",
     "recipes",
     "record",

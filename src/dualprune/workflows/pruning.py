@@ -32,13 +32,15 @@ from dualprune.select import budget
 from dualprune.signatures import Array
 from dualprune.train import APART, Setup, Watch, record, silent
 from dualprune.workflows.checking import against_random
+from dualprune.workflows.request import check_request
 
 
 def prune(
     data: str | Path | Images,
     *,
-    keep: float | str,
     out: str | os.PathLike[str],
+    keep: float | str | None = None,
+    prune: float | str | None = None,
     model: str | nn.Module = "auto",
     recipe: str = "auto",
     method: str | Method = "dual+beta",
@@ -60,6 +62,8 @@ def prune(
         images that were loaded.
     keep
         How much to keep: 0.3, "30%" or a number of samples.
+    prune
+        How much to prune, instead of `keep`.
     model, recipe
         What to train and how; `auto` chooses by the data and the machine.
     method
@@ -75,15 +79,19 @@ def prune(
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
         raise InputError("prune works in one process; use record under torchrun, then select")
     out = Path(out)
-    if isinstance(data, Images):
-        name, setup = "images", Setup.of(data, None, recipe=recipe, model=model)
-    else:
-        name = str(data)
-        setup = Setup.load(data, recipe=recipe, model=model, download=download, out=out)
+    name = "images" if isinstance(data, Images) else str(data)
+    amount = {"keep": keep, "prune": prune}
+    check_request([method], [amount], model, recipe, name, epochs=epochs, seed=seed)
+    _refuse_in_the_way(out, materialize)
+    setup = (
+        Setup.of(data, None, recipe=recipe, model=model)
+        if isinstance(data, Images)
+        else Setup.load(data, recipe=recipe, model=model, download=download, out=out)
+    )
     images = setup.images
-    k = budget(len(images), keep=str(keep))
-    if materialize:
-        _refuse_to_materialize(images, out)
+    k = budget(len(images), **amount)
+    if materialize and not images.files:
+        raise InputError("only images that are files can be linked or copied")
     epochs = setup.recipe.record if epochs is None else epochs
     setup = replace(setup, recipe=replace(setup.recipe, judge_every=epochs))  # once, at the end
     if isinstance(method, str):
@@ -104,11 +112,14 @@ def prune(
     return coreset
 
 
-def _refuse_to_materialize(images: Images, out: Path) -> None:
-    if not images.files:
-        raise InputError("only images that are files can be linked or copied")
-    if (out / "images").exists() and not (out / "card.json").exists():
+def _refuse_in_the_way(out: Path, materialize: Literal["link", "copy"] | None) -> None:
+    if materialize not in (None, "link", "copy"):
+        raise InputError(f"materialize must be link or copy, got {materialize!r}")
+    if (out / "card.json").exists():
+        return
+    if materialize and (out / "images").exists():
         raise InputError(f"{out / 'images'} is in the way; choose another folder for --out")
+    refuse_foreign(out, "run")
 
 
 def _refuse_another(
@@ -116,7 +127,6 @@ def _refuse_another(
 ) -> None:
     """Refuse a folder that holds a coreset which was asked for in another way, or other files."""
     if not (out / "card.json").exists():
-        refuse_foreign(out, "run")
         return
     card = Coreset.load(out).card
     training = card.training
