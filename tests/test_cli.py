@@ -397,9 +397,7 @@ def interrupted_when(sign, *words):
     ("words", "sign"),
     [
         ("prune digits --keep 0.5", "run/attempts/*/*/*"),
-        ("record digits", "attempts/*/*/*"),
         ("reproduce cifar10 --scale smoke", "work/*/recordings/*/attempts"),
-        ("compare digits", "work/*/recordings/*/attempts"),
     ],
 )
 def test_an_interrupted_command_says_that_it_resumes(tmp_path, words, sign):
