@@ -3,13 +3,17 @@
 import contextlib
 import os
 import pty
+import signal
 import subprocess
 import sys
+import time
 import warnings
+from importlib.metadata import version
 
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+import typer
 
 from dualprune import Coreset, Run, score, select
 from dualprune.cli.__main__ import app
@@ -327,3 +331,165 @@ def test_the_command_is_installed():
         check=True,
     )
     assert app.info.help in " ".join(done.stdout.split())
+
+
+def test_the_version_is_printed(dualprune):
+    assert dualprune("--version") == (0, f"dualprune {version('dualprune')}\n", "")
+
+
+def commands(group=None, *above):
+    """Give every command as the words to type, with what typer made of it."""
+    group = typer.main.get_command(app) if group is None else group
+    for name, command in group.commands.items():
+        yield (*above, name), command
+        if hasattr(command, "commands"):
+            yield from commands(command, *above, name)
+
+
+COMMANDS = dict(commands())
+
+
+@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
+def test_every_help_has_examples_that_can_be_typed(dualprune, words):
+    code, printed, _ = dualprune(*words, "-h")
+    _, *examples = COMMANDS[words].epilog.split("\n\n")
+    assert code == 0
+    assert examples
+    for example in examples:
+        _, _, typed = example.partition("dualprune ")
+        typed = typed.split()
+        depth = 2 if tuple(typed[:2]) in COMMANDS else 1
+        COMMANDS[tuple(typed[:depth])].make_context("dualprune", typed[depth:])
+        assert " ".join(typed) in " ".join(printed.split())
+
+
+def test_a_shell_completes_commands():
+    asked = {
+        "_DUALPRUNE_COMPLETE": "complete_bash",
+        "COMP_WORDS": "dualprune pr",
+        "COMP_CWORD": "1",
+    }
+    code = "from dualprune.cli.__main__ import app; app(prog_name='dualprune')"
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=os.environ | asked,
+    )
+    assert done.stdout.split() == ["prune"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("prun digits", "Did you mean 'prune'?"),
+        ("score duel RUN", "Did you mean 'dual'?"),
+        ("select top RUN --score duel --keep 3 --out x", "Did you mean dual?"),
+        ("methods --show css", "Did you mean ccs?"),
+        ("reproduce cifar-10", "Did you mean cifar10?"),
+        ("prune digts --keep 0.5 --out x", "Did you mean digits?"),
+        ("prune digits --keep 0.5 --out x --method duel+beta", "Did you mean dual+beta?"),
+        ("prune digits --keep 0.5 --out x --model resnet19", "Did you mean resnet18?"),
+        ("prune digits --keep 0.5 --out x --recipe cifra10", "Did you mean cifar10?"),
+    ],
+)
+def test_a_mistyped_name_is_answered_with_the_nearest(dualprune, run, words, said):
+    code, out, err = dualprune(*[run if word == "RUN" else word for word in words.split()])
+    assert (code, out) == (2, "")
+    assert said in err
+
+
+def interrupted_when(sign, *words):
+    """Press Ctrl-C, which a terminal sends to a command and to all that it started."""
+    command = [sys.executable, "-m", "dualprune", *map(str, words)]
+    pipe, own = subprocess.PIPE, os.environ | {"OMP_NUM_THREADS": "1"}
+    with subprocess.Popen(
+        command, stdout=pipe, stderr=pipe, text=True, env=own, start_new_session=True
+    ) as started:
+        while not sign():
+            assert started.poll() is None, started.communicate()
+            time.sleep(0.001)
+        os.killpg(started.pid, signal.SIGINT)
+        printed, said = started.communicate(timeout=60)
+    return started.returncode, printed, said
+
+
+@pytest.mark.parametrize(
+    ("words", "sign"),
+    [
+        ("prune digits --keep 0.5", "run/attempts/*/*/*"),
+        ("reproduce cifar10 --scale smoke", "work/*/recordings/*/attempts"),
+    ],
+)
+def test_an_interrupted_command_says_that_it_resumes(tmp_path, words, sign):
+    out = tmp_path / "out"
+    code, printed, said = interrupted_when(
+        lambda: any(out.glob(sign)), *words.split(), "--out", out
+    )
+    *progress, last = said.splitlines()
+    assert (code, printed) == (130, "")
+    assert last == "dualprune: interrupted; run the same command again: it resumes"
+    assert all("epoch" in line for line in progress), said
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        *[
+            (f"{command} FOLDER --out OUT {more} {wrong}", said)
+            for command, more in (("prune", "--keep 0.5"), ("compare", ""), ("record", ""))
+            for wrong, said in (("--method x", "method 'x'"), ("--model x", "model 'x'"))
+        ],
+        *[
+            (f"{command} FOLDER --out OUT {wrong}", said)
+            for command in ("prune --keep 0.5", "record", "train")
+            for wrong, said in (
+                ("--recipe x", "recipe 'x'"),
+                ("--model x", "model 'x'"),
+                ("--epochs 0", "epochs must be at least 1"),
+                ("--seed -1", "seed must be"),
+            )
+        ],
+        *[
+            (f"{command} FOLDER --out OUT {wrong}", said)
+            for command in ("prune", "compare")
+            for wrong, said in (
+                ("--keep 1", "ambiguous"),
+                ("--keep 0.0", "nothing"),
+                ("--keep half", "not an amount"),
+                ("--prune 1.5", "from 0.0 to 1.0"),
+                ("--keep 0.5 --method tdds-cifar", "epochs"),
+            )
+        ],
+        ("prune FOLDER --out OUT --keep 0.5 --prune 0.5", "either keep or prune"),
+        ("prune FOLDER --out OUT --keep 0.5 --epochs 3", "at least 10 epochs"),
+        ("train FOLDER --out OUT --iterations 0", "iterations must be at least 1"),
+        ("train FOLDER --out OUT --coreset nowhere", "no coreset at nowhere"),
+        ("prune FOLDER --out TAKEN --keep 0.5", "holds other files"),
+        ("prune FOLDER --out TAKEN --keep 0.5 --materialize link", "is in the way"),
+        ("train FOLDER --out TAKEN", "holds other files"),
+        ("compare FOLDER --out TAKEN", "holds other files"),
+    ],
+)
+def test_what_can_be_refused_is_refused_before_an_image_is_read(dualprune, tmp_path, words, said):
+    (tmp_path / "photos/cats").mkdir(parents=True)
+    (tmp_path / "photos/cats/cat.png").write_bytes(b"reading this would be refused by name")
+    (tmp_path / "taken/images").mkdir(parents=True)
+    places = {"FOLDER": "photos", "OUT": "out", "TAKEN": "taken"}
+    places = {word: tmp_path / place for word, place in places.items()}
+    code, out, err = dualprune(*(places.get(word, word) for word in words.split()))
+    assert (code, out) == (2, "")
+    assert said in err
+    assert not (tmp_path / "out").exists()
+
+
+def test_prune_and_compare_take_what_to_prune(dualprune, tmp_path):
+    np.savez(tmp_path / "x.npz", x=np.zeros((40, 8, 8), np.uint8), y=np.arange(40) % 2)
+    same = ("prune", tmp_path / "x.npz", "--method", "random", "--epochs", 1, "--out")
+    assert dualprune(*same, tmp_path / "pruned", "--prune", "0.7")[0] == 0
+    assert len(Coreset.load(tmp_path / "pruned")) == 12
+    words = ("compare", tmp_path / "x.npz", "--prune", "0.75", "--method", "random", "--seeds", 1)
+    code, printed, said = dualprune(*words, "--out", tmp_path / "compared")
+    assert code == 0, said
+    assert "75" in printed

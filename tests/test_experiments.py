@@ -18,9 +18,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from dualprune.data import CORRUPTIONS
+from dualprune.data import CORRUPTIONS, load
 from dualprune.errors import DamagedError, InputError, WriteError
-from dualprune.experiments import runner
+from dualprune.experiments import cost, runner
 from dualprune.experiments.accuracy import _over_random, _uses
 from dualprune.experiments.experiment import experiments, find_experiment
 from dualprune.experiments.grid import WHOLE, Row, recordings
@@ -475,9 +475,12 @@ def test_the_truth_is_stored_beside_the_recording(out):
 def test_the_list_names_every_experiment():
     command = [sys.executable, "-m", "dualprune", "reproduce"]
     printed = subprocess.run(
-        command, capture_output=True, text=True, check=True, env={"COLUMNS": "200"}
+        command, capture_output=True, text=True, check=True, env=os.environ | {"COLUMNS": "200"}
     ).stdout
-    assert all(name in printed for name in experiments())
+    for experiment in experiments().values():
+        assert experiment.name in printed
+        assert experiment.title in printed
+    assert "fig:" not in printed
 
 
 def test_a_dry_run_counts_what_is_missing(tmp_path):
@@ -486,6 +489,20 @@ def test_a_dry_run_counts_what_is_missing(tmp_path):
     assert process.returncode == 0, said
     assert printed.startswith("2 recordings and 6 trainings are to be done"), printed
     assert not [*tmp_path.iterdir()]
+
+
+def test_a_dry_run_needs_no_data(dualprune, tmp_path, monkeypatch):
+    monkeypatch.setenv("DUALPRUNE_DATA", str(tmp_path / "nothing"))
+    words = ("reproduce", "long-tail-cifar10-100", "--dry-run", "--out", tmp_path / "out")
+    code, printed, said = dualprune(*words)
+    assert (code, said) == (0, "")
+    assert printed.startswith("3 recordings and 90 trainings are to be done, about ")
+
+
+def test_the_shapes_of_named_sets_are_known_without_them():
+    for name in ("digits", "fashion-mnist"):
+        images, _ = load(name)
+        assert cost.SETS[name] == (len(images), len(images.class_names), images.pixels.shape[1:])
 
 
 def test_results_are_json_lines(tmp_path):

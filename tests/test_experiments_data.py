@@ -1,6 +1,7 @@
 """Every file of an experiment can be run, and says nothing that means nothing."""
 
 import re
+import tomllib
 from collections import Counter
 from dataclasses import fields
 from importlib import resources
@@ -159,8 +160,7 @@ def test_numbers_and_doubts_are_of_rows_and_there_is_one_number_per_share(experi
 
 
 def test_a_row_may_change_at_a_scale():
-    experiment = read(
-        "99-a-table.toml",
+    content = tomllib.loads(
         """
         title = "A table"
         source = "tab:a"
@@ -169,8 +169,9 @@ def test_a_row_may_change_at_a_scale():
         scales = { paper = "cifar10", smoke = "smoke" }
         rows = { "DUAL" = "dual", "IES" = { method = "ies", dynamic = { threshold = 0.1 } } }
         rows_at.smoke = { "DUAL" = { epochs = 3 } }
-        """,
+        """
     )
+    experiment = read("a-table", content)
     assert (experiment.name, [row.name for row in experiment.rows]) == ("a-table", ["DUAL", "IES"])
     assert [row.epochs for row in experiment.at("smoke").rows] == [3, "early"]
     assert [row.epochs for row in experiment.at("paper").rows] == ["early", "early"]

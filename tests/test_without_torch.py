@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -29,10 +30,7 @@ coreset.save(sys.argv[2])
 again = Coreset.load(sys.argv[2])
 assert again.ids.tolist() == coreset.ids.tolist() == by_hand.tolist()
 assert again.apply(np.arange(40)).tolist() == by_hand.tolist()
-try:
-    from dualprune import Recorder
-except ImportError:
-    print(*by_hand)
+print(*by_hand)
 """
 
 
@@ -65,6 +63,74 @@ select.beta(score.dual(p), score.confidence(p), k=9, seed=4)
 assert not {"torch", "numba"} & set(sys.modules)
 assert set(dualprune.__all__) >= {"Coreset", "Indexed", "Recorder", "Run", "score", "select"}
 """)
+
+
+NEEDING_TORCH = ("Indexed", "Recorder", "compare", "prune", "record.Outputs", "train.recipes")
+
+
+@pytest.mark.parametrize("name", NEEDING_TORCH)
+def test_what_needs_torch_says_what_to_install(name):
+    module, _, attribute = f"dualprune.{name}".rpartition(".")
+    printed = python(f"""
+import sys
+sys.modules["torch"] = None
+from dualprune import MissingError
+try:
+    from {module} import {attribute}
+except MissingError as error:
+    print(error)
+""")
+    assert printed == SAID
+
+
+SAID = "this needs torch, which is not installed: pip install 'dualprune[torch]'\n"
+COMMAND = """
+import sys
+sys.modules["torch"] = None
+from dualprune.cli.__main__ import main
+sys.argv = ["dualprune", *sys.argv[1:]]
+main()
+"""
+
+
+def command(*words):
+    return subprocess.run(
+        [sys.executable, "-W", "error", "-c", COMMAND, *map(str, words)],
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "demo",
+        "prune digits --keep 0.5 --out OUT",
+        "record digits --out OUT",
+        "train digits --out OUT",
+        "compare digits --out OUT",
+        "reproduce cifar10 --scale smoke --out OUT",
+    ],
+)
+def test_a_command_that_needs_torch_says_what_to_install(tmp_path, words):
+    done = command(*words.replace("OUT", str(tmp_path / "out")).split())
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", f"dualprune: {SAID}")
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        *("--help", "--version", "prune --help", "methods", "reproduce"),
+        *("doctor RUN", "audit RUN", "score dual RUN --out OUT", "report RUN --out OUT"),
+        "select top RUN --keep 9 --out OUT",
+    ],
+)
+def test_what_needs_no_torch_works_without_it(tmp_path, words):
+    places = {"RUN": Path(__file__).parent / "runs/digits", "OUT": tmp_path / "out"}
+    done = command(*(places.get(word, word) for word in words.split()))
+    assert done.returncode == 0, done.stderr
 
 
 def test_an_unknown_name_of_the_package_is_an_attribute_error():

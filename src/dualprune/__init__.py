@@ -8,6 +8,8 @@ Names are loaded when first used; importing this package never loads torch.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from dualprune.errors import needing_torch
+
 if TYPE_CHECKING:
     from dualprune import dynamic, score, select
     from dualprune.coreset import Coreset
@@ -62,7 +64,8 @@ def __getattr__(name: str) -> Any:
     if name in _MODULES:
         return import_module(f"dualprune.{name}")
     if name in _HOMES or name.endswith("Error"):
-        return getattr(import_module(f"dualprune.{_HOMES.get(name, 'errors')}"), name)
+        with needing_torch():
+            return getattr(import_module(f"dualprune.{_HOMES.get(name, 'errors')}"), name)
     raise AttributeError(f"module 'dualprune' has no attribute {name!r}")
 
 

@@ -4,6 +4,12 @@ Each one says what was given, what is possible and what to do, and is also the b
 would catch. Any other exception that escapes is a bug.
 """
 
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from difflib import get_close_matches
+
+_WITH_TORCH = ("torch", "safetensors", "sklearn")
+
 
 class DualpruneError(Exception):
     """Base of all errors raised on purpose by this package."""
@@ -23,3 +29,27 @@ class DamagedError(DualpruneError, OSError):
 
 class WriteError(DualpruneError, OSError):
     """Something that could not be made durable."""
+
+
+@contextmanager
+def needing_torch() -> Iterator[None]:
+    """Say what to install where torch, or what is installed with it, is missing."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        missing = (error.name or "").partition(".")[0]
+        if missing not in _WITH_TORCH:
+            raise
+        raise MissingError(
+            f"this needs {missing}, which is not installed: pip install 'dualprune[torch]'"
+        ) from error
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Ask for the known name that looks like an unknown one; empty if none does.
+
+    >>> did_you_mean("duel+beta", ["dual+beta", "ccs"]), did_you_mean("x", ["dual+beta", "ccs"])
+    (' Did you mean dual+beta?', '')
+    """
+    matches = get_close_matches(name, known, n=1)
+    return f" Did you mean {matches[0]}?" if matches else ""

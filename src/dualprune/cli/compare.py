@@ -19,6 +19,9 @@ def compare(
     keep: Annotated[
         list[str] | None, typer.Option(help="How much to keep, several times; default 0.5 0.3 0.1.")
     ] = None,
+    prune: Annotated[
+        list[str] | None, typer.Option(help="How much to prune, instead of --keep; several times.")
+    ] = None,
     seeds: Annotated[int, typer.Option(min=1, help="How often to repeat everything.")] = 3,
     model: Model = "auto",
     recipe: RecipeName = "auto",
@@ -37,7 +40,8 @@ def compare(
         data,
         out=out,
         methods=method or ["dual+beta", "random"],
-        keep=keep or ["0.5", "0.3", "0.1"],
+        keep=keep or ([] if prune else ["0.5", "0.3", "0.1"]),
+        prune=prune or [],
         seeds=seeds,
         model=model,
         recipe=recipe,

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from dualprune.dynamic import DYNAMIC
-from dualprune.errors import InputError
+from dualprune.errors import InputError, did_you_mean
 from dualprune.method.named import named_methods
 from dualprune.run.derived import DERIVED
 from dualprune.score import SCORES
@@ -42,7 +42,7 @@ def methods(
         if show not in named:
             raise InputError(
                 f"there is no named method {show!r}; choose one of {', '.join(named)}; the knobs "
-                "of a score or selector are in the list without --show"
+                f"of a score or selector are in the list without --show.{did_you_mean(show, named)}"
             )
         settings = {"about": named[show]["about"], **published(named[show])}
         _print_section("Named method", {show: settings})

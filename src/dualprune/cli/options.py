@@ -36,6 +36,9 @@ Floor = Annotated[
         show_default=str(FLOOR),
     ),
 ]
+Keep = Annotated[
+    str | None, typer.Option(help="How much to keep: 0.3, 30% or a number of samples.")
+]
 Materialize = Annotated[
     Literal["link", "copy"] | None,
     typer.Option(help="Also write the kept images as a folder of links or copies."),
@@ -44,6 +47,7 @@ Model = Annotated[
     str, typer.Option(help="What to train, such as resnet18 (a wrong name lists all); or auto.")
 ]
 Out = Annotated[Path, typer.Option(help="Folder to write; run the same command again to resume.")]
+Prune = Annotated[str | None, typer.Option(help="How much to prune, instead of --keep.")]
 RecipeName = Annotated[
     str, typer.Option("--recipe", help="How to train; auto chooses by the data and the machine.")
 ]

@@ -10,9 +10,11 @@ from dualprune.cli.options import (
     Data,
     Download,
     Floor,
+    Keep,
     Materialize,
     Model,
     Out,
+    Prune,
     RecipeName,
     Seed,
     Size,
@@ -26,8 +28,9 @@ from dualprune.select.candidates import Balance
 def prune(
     data: Data,
     *,
-    keep: Annotated[str, typer.Option(help="How much to keep: 0.3, 30% or a number of samples.")],
     out: Out,
+    keep: Keep = None,
+    prune: Prune = None,
     method: Annotated[
         str, typer.Option(help="A score and a selector, such as dual+beta or el2n+top; or random.")
     ] = "dual+beta",
@@ -61,6 +64,7 @@ def prune(
     coreset = prune_data(
         data,
         keep=keep,
+        prune=prune,
         out=out,
         model=model,
         recipe=recipe,

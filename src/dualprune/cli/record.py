@@ -39,6 +39,8 @@ def record(
     """
     from dualprune import train  # noqa: PLC0415 - loads torch
 
+    train.check_training(seed, epochs)
+    signals = signals_for([find_method(name, 0.0) for name in method or []])
     with train.together():
         setup = train.Setup.load(
             data, recipe=recipe, model=model, download=download, out=out, size=size
@@ -48,7 +50,7 @@ def record(
             out,
             epochs=epochs,
             seed=seed,
-            signals=signals_for([find_method(name, 0.0) for name in method or []]),
+            signals=signals,
             clean=clean,
             features=features or [],
             tell=watch("recording"),

@@ -1,7 +1,7 @@
 """`dualprune report`: a page to look at, from what is on disk."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,6 +12,9 @@ from dualprune.data import Images, load
 from dualprune.errors import InputError
 from dualprune.files import exists
 from dualprune.run import Run
+
+if TYPE_CHECKING:
+    from dualprune.experiments.results import Line
 
 
 def report(
@@ -40,7 +43,6 @@ def report(
     download: Download = False,
 ) -> None:
     """Write one HTML file: the map of the samples, what was kept, which labels are suspect."""
-    from dualprune.experiments.results import read  # noqa: PLC0415 - loads torch
     from dualprune.report.facts import gather  # noqa: PLC0415
     from dualprune.report.page import write_report  # noqa: PLC0415 - reads templates
 
@@ -50,8 +52,14 @@ def report(
     recorded = Run(run or (folder / "run" if chosen else folder))
     facts = gather(recorded, Coreset.load(folder) if chosen else None)
     samples = _samples(data, texts, download)
-    lines = read(results) if results else ()
+    lines = () if results is None else _lines(results)
     print_path(write_report(out or folder / "report.html", facts, samples=samples, results=lines))
+
+
+def _lines(results: Path) -> "list[Line]":
+    from dualprune.experiments.results import read  # noqa: PLC0415 - loads torch
+
+    return read(results)
 
 
 def _samples(data: str | None, texts: Path | None, download: bool) -> Images | list[str] | None:

@@ -1,6 +1,5 @@
 """`dualprune reproduce`: the paper's tables and figures, run again."""
 
-from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -9,13 +8,15 @@ import typer
 from rich.console import Console
 from rich.table import Table as RichTable
 
+from dualprune.cli.options import Download
 from dualprune.cli.printing import print_path, print_table, say
 from dualprune.cli.progress import duration
+from dualprune.data import load
 from dualprune.errors import MissingError
 from dualprune.experiments import Scale
+from dualprune.experiments.contents import check_experiment, contents
 
 if TYPE_CHECKING:
-    from dualprune.experiments.experiment import Experiment
     from dualprune.experiments.grid import Grid
     from dualprune.experiments.results import Line
 
@@ -38,32 +39,36 @@ def reproduce(
     processes: Annotated[
         int | None, typer.Option(min=1, help="How many trainings at a time; default all cores.")
     ] = None,
+    download: Download = False,
 ) -> None:
     """Run an experiment of the paper and show our numbers beside the printed ones.
 
     If it is interrupted, run the same command again: it resumes.
     """
-    from dualprune.experiments.experiment import experiments, find_experiment  # noqa: PLC0415
-    from dualprune.experiments.runner import lines_of  # noqa: PLC0415 - loads torch
-
     if name is None:
-        _print_list(experiments().values())
+        _print_list()
         return
+    check_experiment(name)
+    from dualprune.experiments.experiment import find_experiment  # noqa: PLC0415 - loads torch
+    from dualprune.experiments.runner import lines_of  # noqa: PLC0415
+
     grid = find_experiment(name).at(scale)
     if dry_run:
         _print_cost(grid, out, processes)
         return
+    if download and not show:
+        load(grid.setting.data, download=True)
     lines = lines_of(grid, out) if show else _run(grid, out, processes)
     if show and not lines:
         raise MissingError(f"{out} holds no results of {name} at this scale; run it")
     _present(grid, out, lines)
 
 
-def _print_list(known: "Iterable[Experiment]") -> None:
-    table = RichTable("name", "what", "in the paper", "scales", box=None)
-    for experiment in known:
-        scales = " ".join(experiment.scales)
-        table.add_row(experiment.name, experiment.title, experiment.source, scales)
+def _print_list() -> None:
+    table = RichTable("name", "what", "scales", box=None)
+    table.columns[0].no_wrap = True
+    for name, content in contents().items():
+        table.add_row(name, content["title"], " ".join(content["scales"]))
     Console().print(table)
 
 

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
+from dualprune.cli.examples import as_lines, epilog
 from dualprune.cli.knobs import command_for
 from dualprune.cli.options import Epochs, Runs
 from dualprune.cli.printing import print_path
@@ -37,6 +38,10 @@ def _score(
     print_path(path)
 
 
-app = typer.Typer(no_args_is_help=True, help="Give every sample a score; prints the file's path.")
+app = typer.Typer(
+    no_args_is_help=True,
+    help="Give every sample a score; prints the file's path.",
+    epilog=epilog("score"),
+)
 for _name, _fn in SCORES.items():
-    app.command(_name)(command_for(_fn, _score))
+    app.command(_name, epilog=as_lines([f"dualprune score {_name} run"]))(command_for(_fn, _score))

@@ -7,11 +7,13 @@ from typing import Annotated, Any
 
 import typer
 
+from dualprune.cli.examples import as_lines, epilog
 from dualprune.cli.knobs import command_for
-from dualprune.cli.options import Epochs, Materialize, Runs
+from dualprune.cli.options import Epochs, Keep, Materialize, Prune, Runs
 from dualprune.cli.printing import kept_lines, print_path, say
 from dualprune.data import Images, list_training, write_tree
-from dualprune.errors import InputError
+from dualprune.errors import InputError, MissingError, did_you_mean
+from dualprune.files import exists
 from dualprune.method import Arrays, Method, choose_from, find_method, for_classes, warn_of_short
 from dualprune.run import Run
 from dualprune.score import SCORES
@@ -26,10 +28,8 @@ def _select(
     knobs: dict[str, Any],
     runs: Runs,
     out: Annotated[Path, typer.Option(help="Folder to write the coreset into.")],
-    keep: Annotated[
-        str | None, typer.Option(help="How much to keep: 0.3, 30% or a number of samples.")
-    ] = None,
-    prune: Annotated[str | None, typer.Option(help="How much to prune, instead of --keep.")] = None,
+    keep: Keep = None,
+    prune: Prune = None,
     score: Annotated[
         str, typer.Option(help="A score by name, a file of `dualprune score`, or none.")
     ] = "dual",
@@ -44,7 +44,7 @@ def _select(
         Path | None, typer.Option(help="The folder of images that was recorded, to materialize.")
     ] = None,
 ) -> None:
-    scored = None if score in (*SCORES, "none") else Scored.load(score)
+    scored = None if score in (*SCORES, "none") else _load(score)
     arrays = Arrays([Run(path) for path in runs], epochs=_epochs(scored, epochs))
     images = _images(arrays.runs[0], data) if materialize else None
     k = budget(arrays.runs[0].readable, keep=keep, prune=prune)
@@ -72,6 +72,15 @@ def _images(run: Run, folder: Path | None) -> Images:
     if images.fingerprint != run.description.data:
         raise InputError(f"{folder} does not hold the images that {run.path} was recorded of")
     return images
+
+
+def _load(score: str) -> Scored:
+    if not exists(Path(score)):
+        raise MissingError(
+            f"there is no score and no file of scores {score!r}; scores are {', '.join(SCORES)}."
+            f"{did_you_mean(score, SCORES)}"
+        )
+    return Scored.load(score)
 
 
 def _epochs(scored: Scored | None, epochs: int | None) -> int | None:
@@ -105,6 +114,11 @@ def _pair(text: str) -> tuple[str, str]:
     return parameter, array
 
 
-app = typer.Typer(no_args_is_help=True, help="Choose what to keep; prints the folder's path.")
+app = typer.Typer(
+    no_args_is_help=True,
+    help="Choose what to keep; prints the folder's path.",
+    epilog=epilog("select"),
+)
 for _name, _fn in SELECTORS.items():
-    app.command(_name)(command_for(_fn, _select))
+    _example = f"dualprune select {_name} run --keep 0.1 --out small"
+    app.command(_name, epilog=as_lines([_example]))(command_for(_fn, _select))

@@ -12,6 +12,7 @@ from dualprune.cli.progress import duration, watch
 from dualprune.coreset import Coreset
 from dualprune.data import Images
 from dualprune.errors import InputError
+from dualprune.files import refuse_foreign
 from dualprune.signatures import Array
 
 
@@ -38,6 +39,9 @@ def train(
 
     if epochs is not None and iterations is not None:
         raise InputError("say --epochs or --iterations, not both")
+    train.check_training(seed, epochs, iterations)
+    refuse_foreign(out, "checkpoint")
+    chosen = None if coreset is None else Coreset.load(coreset)
     with train.together():
         setup = train.Setup.load(
             data, recipe=recipe, model=model, download=download, out=out, size=size
@@ -45,7 +49,7 @@ def train(
         result = train.train(
             setup,
             out,
-            ids=None if coreset is None else _ids(coreset, setup.images),
+            ids=None if chosen is None else _ids(chosen, setup.images),
             epochs=epochs,
             iterations=iterations,
             seed=seed,
@@ -61,9 +65,10 @@ def train(
             print_path(out / "result.json")
 
 
-def _ids(folder: Path, images: Images) -> Array:
-    coreset = Coreset.load(folder)
+def _ids(coreset: Coreset, images: Images) -> Array:
     if coreset.card.data not in ("", images.fingerprint):
-        raise InputError(f"{folder} was chosen from other data; give the data it was made from")
+        raise InputError(
+            f"the coreset ({coreset!r}) was chosen from other data; give the data it was made from"
+        )
     ids: Array = coreset.apply(np.arange(len(images)))
     return ids

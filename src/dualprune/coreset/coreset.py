@@ -71,7 +71,7 @@ class Coreset:
 
     def to_pandas(self) -> Any:
         """Give the same table as a DataFrame; needs pandas."""
-        return self.to_arrow().to_pandas()
+        return self.to_arrow().to_pandas(use_threads=False)
 
     @checked
     def save(self, path: str | os.PathLike[str]) -> Path:

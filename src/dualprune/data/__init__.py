@@ -17,7 +17,7 @@ from dualprune.data.noise import flip_labels
 from dualprune.data.npz import read_npz
 from dualprune.data.split import long_tail, validation_split
 from dualprune.data.tree import replace_links, write_tree
-from dualprune.errors import MissingError
+from dualprune.errors import MissingError, did_you_mean
 from dualprune.files import reading
 
 __all__ = [
@@ -92,5 +92,5 @@ def load(
         return read_npz(path), None
     raise MissingError(
         f"there is no data {str(data)!r}: it is neither a folder, nor an .npz file, nor one of the "
-        f"named sets {', '.join(NAMED)}"
+        f"named sets {', '.join(NAMED)}.{did_you_mean(str(data), NAMED)}"
     )

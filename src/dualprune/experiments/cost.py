@@ -1,4 +1,4 @@
-"""How long an experiment will take, from a measured step."""
+"""How long an experiment will take, from a measured step; this needs none of its data."""
 
 import os
 import tempfile
@@ -10,13 +10,22 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from dualprune.data import Images, in_memory, long_tail
 from dualprune.experiments.grid import Cell, Recording, recordings
 from dualprune.experiments.kinds import KINDS
-from dualprune.experiments.setting import settings
-from dualprune.experiments.work import images_of, is_recorded
+from dualprune.experiments.setting import Shifted, settings
+from dualprune.experiments.work import is_recorded
 from dualprune.train import train
 
 _IMAGES = 1024
+SETS = {
+    "digits": (1_438, 10, (8, 8, 1)),
+    "fashion-mnist": (60_000, 10, (28, 28, 1)),
+    "cifar10": (50_000, 10, (32, 32, 3)),
+    "cifar100": (50_000, 100, (32, 32, 3)),
+    "tiny-imagenet": (100_000, 200, (64, 64, 3)),
+    "imagenet": (1_281_167, 1_000, (224, 224, 3)),
+}  # training samples, classes, and the shape that is trained on
 
 
 @dataclass(frozen=True)
@@ -46,27 +55,42 @@ def estimate(todo: Sequence[Cell], home: Path, processes: int | None) -> Cost:
 
 def _passes(cell: Cell) -> float:
     """Over all samples; what a dynamic method will skip is not known before."""
-    recipe, samples = replace(cell.setting.trained, **cell.row.train), _samples(cell)
+    recipe, samples = replace(cell.setting.trained, **cell.row.train), _size(cell)
     share = 1.0 if cell.row.method in ("infobatch", "ies") else 1 - cell.pruned
     return recipe.passes(round(share * samples), samples)
 
 
-def _samples(wanted: Cell | Recording) -> int:
-    return len(images_of(wanted).images)
+@cache
+def _samples(setting: str, tail: float | None) -> int:
+    """Count the samples of a setting; all the named sets have classes of about one size."""
+    known = settings()[setting]
+    samples, classes, _ = SETS[known.data]
+    images = _blank(min(known.samples or samples, samples), classes, (1, 1, 1))
+    return len(images if tail is None else long_tail(images, 1 / tail, 0))
 
 
 def _epoch(wanted: Cell | Recording) -> float:
     """Seconds of one pass over all samples, in one process."""
-    return _per_image(wanted.setting.name, wanted.model) * _samples(wanted)
+    return _per_image(wanted.setting.name, wanted.model) * _size(wanted)
+
+
+def _size(wanted: Cell | Recording) -> int:
+    return _samples(wanted.setting.name, wanted.shift.get("tail"))
 
 
 @cache
 def _per_image(setting: str, model: str) -> float:
+    """Measure seconds per image, on blank images of the same shape."""
     known = settings()[setting]
-    shifted = known.images({}, 0)
-    setup = known.setup(shifted, model, {"iterations": None, "batch_at": {}})
-    ids = np.arange(min(_IMAGES, len(shifted.images)))
+    _, classes, shape = SETS[known.data]
+    images = _blank(min(_IMAGES, _samples(setting, None)), classes, shape)
+    setup = known.setup(Shifted(images, images, {}), model, {"iterations": None, "batch_at": {}})
     with tempfile.TemporaryDirectory() as folder:
-        train(setup, Path(folder) / "warm", ids=ids, epochs=1)
-        result = train(setup, Path(folder) / "timed", ids=ids, epochs=1)
-    return result.seconds / len(ids)
+        train(setup, Path(folder) / "warm", epochs=1)
+        result = train(setup, Path(folder) / "timed", epochs=1)
+    return result.seconds / len(images)
+
+
+def _blank(samples: int, classes: int, shape: tuple[int, int, int]) -> Images:
+    pixels, labels = np.zeros((samples, *shape), np.uint8), np.arange(samples) % classes
+    return in_memory(pixels, labels, tuple(map(str, range(classes))))

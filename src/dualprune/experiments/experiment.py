@@ -1,14 +1,13 @@
 """Experiment: a table or a figure of the paper, as a TOML file says it."""
 
-import tomllib
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cache
-from importlib import resources
 from typing import Any, get_args
 
 from dualprune.errors import InputError
 from dualprune.experiments import Scale
+from dualprune.experiments.contents import check_experiment, contents
 from dualprune.experiments.grid import Grid, Row
 from dualprune.experiments.kinds import KINDS
 from dualprune.experiments.setting import settings
@@ -101,31 +100,24 @@ def _differences(row: Row, here: Row) -> str:
 @cache
 def experiments() -> dict[str, Experiment]:
     """All experiments, in the order of the paper."""
-    folder = resources.files("dualprune.experiments") / "tables"
-    files = sorted(folder.iterdir(), key=lambda file: file.name)
-    read_all = [read(file.name, file.read_text("utf-8")) for file in files]
-    return {experiment.name: experiment for experiment in read_all}
+    return {name: read(name, content) for name, content in contents().items()}
 
 
 def find_experiment(name: str) -> Experiment:
     """Give an experiment by its name."""
-    known = experiments()
-    if name not in known:
-        raise InputError(f"there is no experiment {name!r}; choose one of {', '.join(known)}")
-    return known[name]
+    check_experiment(name)
+    return experiments()[name]
 
 
-def read(file: str, text: str) -> Experiment:
-    """Read what a file of this name says; `tests/test_experiments_data.py` holds its laws."""
-    content = tomllib.loads(text)
-    rows = {name: _row(name, said, {}) for name, said in content.pop("rows", {}).items()}
+def read(name: str, content: dict[str, Any]) -> Experiment:
+    """Read what a file says; `tests/test_experiments_data.py` holds its laws."""
+    rows = {row: _row(row, said, {}) for row, said in content.get("rows", {}).items()}
     rows_at = {
-        (scale, name): _row(name, said, vars(rows[name]))
-        for scale, changed in content.pop("rows_at", {}).items()
-        for name, said in changed.items()
+        (scale, row): _row(row, said, vars(rows[row]))
+        for scale, changed in content.get("rows_at", {}).items()
+        for row, said in changed.items()
     }
-    name = file.removesuffix(".toml").partition("-")[2]  # the number gives the order
-    return Experiment(name=name, rows=list(rows.values()), rows_at=rows_at, **content)
+    return Experiment(**content | {"name": name, "rows": list(rows.values()), "rows_at": rows_at})
 
 
 def _row(name: str, said: str | dict[str, Any], usual: dict[str, Any]) -> Row:

@@ -3,6 +3,7 @@
 import fcntl
 import multiprocessing
 import os
+import signal
 from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, wait
 from contextlib import contextmanager
@@ -20,19 +21,34 @@ from dualprune.experiments.work import make_recording
 from dualprune.files import make_folders, refuse_foreign
 from dualprune.train import Watch, silent
 
+OURS = ("runner.lock", "results.jsonl")
+"""What a folder that is worked in holds before all else."""
+
 
 def workplace(out: Path) -> Path:
     """Where recordings and trainings are kept: those of other numbers are not found."""
     return out / "work" / f"numbers-{NUMBERS}"
 
 
-def processes_of_one_thread(count: int | None) -> Executor:
-    """Give as many processes as asked for, or as there are cores.
+@contextmanager
+def processes_of_one_thread(count: int | None) -> Iterator[Executor]:
+    """Give as many processes as asked for, or as there are cores; Ctrl-C ends them at once.
 
     Two processes of one thread do more than one with two threads.
     """
+    count = count or os.cpu_count() or 1
     context = multiprocessing.get_context("spawn")  # torch does not survive a fork
-    return ProcessPoolExecutor(count, mp_context=context, initializer=_start)
+    with ProcessPoolExecutor(count, mp_context=context, initializer=_start) as pool:
+        usual = signal.signal(signal.SIGINT, signal.SIG_IGN)  # which processes inherit
+        for _ in range(count):
+            pool.submit(int)  # starts one
+        signal.signal(signal.SIGINT, usual)
+        try:
+            yield pool
+        except KeyboardInterrupt:
+            for process in multiprocessing.active_children():
+                process.terminate()
+            raise
 
 
 def _start() -> None:
@@ -140,7 +156,7 @@ def lines_of(grid: Grid, out: Path) -> list[Line]:
 @contextmanager
 def _alone(out: Path) -> Iterator[None]:
     """Refuse to work where another runner does: each would undo what the other has begun."""
-    refuse_foreign(out, "runner.lock", "results.jsonl")
+    refuse_foreign(out, *OURS)
     make_folders(out)
     with _open_lock(out / "runner.lock") as lock:
         try:

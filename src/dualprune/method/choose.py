@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Mapping, Sequence
-from decimal import Decimal
 from inspect import signature
 from typing import Any
 
@@ -18,6 +17,7 @@ from dualprune.method.named import Method, find_method
 from dualprune.run import Run
 from dualprune.score import SCORES, confidence
 from dualprune.select import Notes, budget
+from dualprune.select.budget import Amount
 from dualprune.select.candidates import Balance
 from dualprune.signatures import Array, Function, check_knobs, inputs, name_of
 
@@ -29,7 +29,8 @@ def choose(
     runs: Run | Path | Sequence[Run | Path],
     method: str | Method = "dual+beta",
     *,
-    keep: float | Decimal | str,
+    keep: Amount = None,
+    prune: Amount = None,
     balance: Balance | None = None,
     floor: int | float | None = None,
     seed: int = 0,
@@ -46,6 +47,8 @@ def choose(
         your own.
     keep
         How much to keep: 0.3, "30%" or a number of samples.
+    prune
+        How much to prune, instead of `keep`.
     balance
         Let every class keep the same share ("proportional") or the same number ("uniform").
     floor
@@ -68,7 +71,7 @@ def choose(
     if not opened:
         raise InputError("give at least one run")
     readable = opened[0].readable
-    k = budget(readable, keep=str(keep))
+    k = budget(readable, keep=keep, prune=prune)
     if isinstance(method, str):
         method = find_method(method, 1 - k / readable)
     if len(opened) < method.runs:

@@ -6,7 +6,7 @@ from functools import cache
 from typing import Any
 
 from dualprune.arguments import convert_fields
-from dualprune.errors import InputError
+from dualprune.errors import InputError, did_you_mean
 from dualprune.files import read_rows
 from dualprune.score import SCORES
 from dualprune.select import SELECTORS
@@ -110,7 +110,10 @@ def _function(named: str | Function, table: Mapping[str, Function], kind: str) -
     if not isinstance(named, str):
         return named
     if named not in table:
-        raise InputError(f"there is no {kind} {named!r}; choose one of {', '.join(table)}")
+        raise InputError(
+            f"there is no {kind} {named!r}; choose one of {', '.join(table)}."
+            f"{did_you_mean(named, table)}"
+        )
     return table[named]
 
 
@@ -145,10 +148,12 @@ def _parts(method: str) -> tuple[str | None, str]:
     if not plus:
         score, selector = ("", score) if score in SELECTORS else (score, "top")
     if selector not in SELECTORS or (score and score not in SCORES):
+        pairs = [f"{score}+{selector}" for score in SCORES for selector in SELECTORS]
         raise InputError(
             f"there is no method {method!r}; say a score and a selector (such as dual+beta) of "
             f"{', '.join(SCORES)} and {', '.join(SELECTORS)}, or one of "
-            f"{', '.join(named_methods())}"
+            f"{', '.join(named_methods())}."
+            f"{did_you_mean(method, [*named_methods(), *SCORES, *SELECTORS, *pairs])}"
         )
     return score or None, selector
 

@@ -5,8 +5,11 @@ from decimal import ROUND_HALF_UP, Decimal, InvalidOperation, localcontext
 from dualprune.arguments import whole
 from dualprune.errors import InputError
 
+Amount = float | Decimal | str | None
+_MANY = 2**63  # samples that nobody has
 
-def budget(samples: int, *, keep: str | None = None, prune: str | None = None) -> int:
+
+def budget(samples: int, *, keep: Amount = None, prune: Amount = None) -> int:
     """Number of samples to keep, from a share (``0.3``, ``30%``) or a count (``5000``).
 
     A share is taken as the exact decimal that was written and rounded half up.
@@ -16,10 +19,8 @@ def budget(samples: int, *, keep: str | None = None, prune: str | None = None) -
     >>> budget(10, prune="3"), budget(5, keep="0.5")
     (7, 3)
     """
-    if (keep is None) == (prune is None):
-        raise InputError("say how much: either keep or prune, such as --keep 0.3 or --prune 0.7")
+    name, text = _only(keep, prune)
     samples = whole("samples", samples)
-    name, text = ("keep", str(keep)) if prune is None else ("prune", str(prune))
     with localcontext(prec=len(text) + 30):  # exact, however many digits were written
         amount = _amount(name, text, samples)
         k = amount if prune is None else samples - amount
@@ -29,6 +30,29 @@ def budget(samples: int, *, keep: str | None = None, prune: str | None = None) -
     return count
 
 
+def share_pruned(*, keep: Amount = None, prune: Amount = None) -> float | None:
+    """Give the share to prune, or None for a count; refuse what is no amount of any data.
+
+    >>> share_pruned(keep="30%"), share_pruned(prune="0.7"), share_pruned(keep="500")
+    (0.7, 0.7, None)
+    """
+    name, text = _only(keep, prune)
+    amount = _amount(name, text, _MANY if _is_count(text) else 1)
+    if _is_count(text):
+        return None
+    pruned = amount if name == "prune" else 1 - amount
+    if pruned == 1:
+        raise InputError(f"--{name} {text} would keep nothing; keep more")
+    return float(pruned)
+
+
+def _only(keep: Amount, prune: Amount) -> tuple[str, str]:
+    """Give the one of the two that is said, by its name."""
+    if (keep is None) == (prune is None):
+        raise InputError("say how much: either keep or prune, such as --keep 0.3 or --prune 0.7")
+    return ("keep", str(keep)) if prune is None else ("prune", str(prune))
+
+
 def _amount(name: str, text: str, samples: int) -> Decimal:
     number = _number(name, text.removesuffix("%"))
     if text.endswith("%"):
@@ -36,13 +60,17 @@ def _amount(name: str, text: str, samples: int) -> Decimal:
     elif text in ("1", "0"):
         share = "100%" if text == "1" else "0%"
         raise InputError(f"--{name} {text} is ambiguous: say {text}.0 or {share} for a share")
-    elif "." not in text and "e" not in text.lower():
+    elif _is_count(text):
         if number > samples:
             raise InputError(f"--{name} {text} is more than the {samples} samples there are")
         return number
     if not 0 <= number <= 1:
         raise InputError(f"--{name} {text} must be a share from 0.0 to 1.0, or a count of samples")
     return number * samples
+
+
+def _is_count(text: str) -> bool:
+    return not text.endswith("%") and "." not in text and "e" not in text.lower()
 
 
 def _number(name: str, text: str) -> Decimal:

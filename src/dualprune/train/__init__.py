@@ -1,13 +1,16 @@
 """Train: to record without a loop of one's own, and to measure how good a coreset is."""
 
-from dualprune.train.epoch import Dynamic
-from dualprune.train.loop import Progress, Tell, Watch, silent
-from dualprune.train.models import MODELS
-from dualprune.train.place import is_first, together
-from dualprune.train.recipe import recipes
-from dualprune.train.record import APART, record, seconds_recorded
-from dualprune.train.setup import Setup
-from dualprune.train.train import Result, train
+from dualprune.errors import needing_torch
+
+with needing_torch():
+    from dualprune.train.epoch import Dynamic
+    from dualprune.train.loop import Progress, Tell, Watch, silent
+    from dualprune.train.models import MODELS
+    from dualprune.train.place import is_first, together
+    from dualprune.train.recipe import recipes
+    from dualprune.train.record import APART, record, seconds_recorded
+    from dualprune.train.setup import Setup, check_training
+    from dualprune.train.train import Result, train
 
 __all__ = [
     "APART",
@@ -18,6 +21,7 @@ __all__ = [
     "Setup",
     "Tell",
     "Watch",
+    "check_training",
     "is_first",
     "recipes",
     "record",

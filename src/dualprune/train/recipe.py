@@ -3,7 +3,7 @@
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
-from dualprune.errors import InputError
+from dualprune.errors import InputError, did_you_mean
 from dualprune.files import read_rows
 
 
@@ -88,6 +88,9 @@ def find_recipe(name: str, data: str, *, gpu: bool, size: int | None = None) -> 
         own = known.get(data, known["small"])
         name = own.name if gpu or not own.published else "small"
     if name not in known:
-        raise InputError(f"there is no recipe {name!r}; choose auto or one of {', '.join(known)}")
+        raise InputError(
+            f"there is no recipe {name!r}; choose auto or one of {', '.join(known)}."
+            f"{did_you_mean(name, known)}"
+        )
     recipe = known[name]
     return recipe if size in (None, recipe.size) else replace(recipe, size=size, published="")

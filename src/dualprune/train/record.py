@@ -16,7 +16,7 @@ from dualprune.train.epoch import Plan
 from dualprune.train.evaluate import features_of
 from dualprune.train.loop import Tell, fit, silent
 from dualprune.train.place import is_first
-from dualprune.train.setup import Setup
+from dualprune.train.setup import Setup, check_training
 
 APART = 1000
 """Step between the seeds of recordings that are averaged."""
@@ -49,8 +49,9 @@ def record(
     """
     recipe, images = setup.recipe, setup.images
     epochs = recipe.record if epochs is None else epochs
-    if epochs < 1:
-        raise InputError(f"epochs must be at least 1, got {epochs}")
+    check_training(seed, epochs)
+    if beyond := [epoch for epoch in features if not 1 <= epoch <= epochs]:
+        raise InputError(f"features are written after epochs 1 to {epochs}, not after {beyond[0]}")
     schedule = max(recipe.epochs, epochs)
     plan = Plan(recipe, images.readable_ids, recipe.batch, epochs, schedule, seed)
 

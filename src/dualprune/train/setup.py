@@ -15,7 +15,7 @@ from dualprune.errors import InputError
 from dualprune.select import random
 from dualprune.signatures import Array
 from dualprune.train.batches import Batches
-from dualprune.train.models import build
+from dualprune.train.models import build, check_model
 from dualprune.train.place import device
 from dualprune.train.recipe import Recipe, find_recipe
 
@@ -80,13 +80,13 @@ class Setup:
         """Load data by its name or path, at this `size` or the one that its recipe wants."""
         if isinstance(recipe, str):
             recipe = find_recipe(recipe, str(data), gpu=device().type == "cuda", size=size)
+        if isinstance(model, str) and model != "auto":
+            check_model(model)
         images, test = load(data, download=download, out=out, size=recipe.size)
         return Setup.of(images, test, recipe=recipe, model=model, size=size)
 
     def fresh_model(self, seed: int) -> nn.Module:
         """Give a new model whose weights depend on the seed alone; a given module is copied."""
-        if not 0 <= seed < 2**63:
-            raise InputError(f"seed must be from 0 to 2**63 - 1, got {seed}")
         if isinstance(self.model, nn.Module):
             return deepcopy(self.model)
         channels, size = self.data.shape
@@ -122,6 +122,15 @@ def refuse_size(images: Images, size: int | None) -> None:
             f"only image files are scaled; these images are arrays of {tall} x {wide} and stay "
             "so: leave out the size"
         )
+
+
+def check_training(seed: int, epochs: int | None, iterations: int | None = None) -> None:
+    """Refuse a seed or a length that no training has."""
+    if not 0 <= seed < 2**63:
+        raise InputError(f"seed must be from 0 to 2**63 - 1, got {seed}")
+    for name, value in (("epochs", epochs), ("iterations", iterations)):
+        if value is not None and value < 1:
+            raise InputError(f"{name} must be at least 1, got {value}")
 
 
 def model_identity(model: str | nn.Module) -> str:

@@ -20,7 +20,7 @@ from dualprune.train.epoch import Dynamic, Plan
 from dualprune.train.loop import Progress, Tell, fit, silent
 from dualprune.train.order import steps_per_epoch
 from dualprune.train.place import is_first
-from dualprune.train.setup import Setup
+from dualprune.train.setup import Setup, check_training
 
 
 @dataclass(frozen=True)
@@ -114,14 +114,12 @@ def train(
 def _plan(
     setup: Setup, ids: Array | None, epochs: int | None, iterations: int | None, seed: int
 ) -> Plan:
+    check_training(seed, epochs, iterations)
     readable = setup.images.readable_ids
     chosen = readable if ids is None else np.intersect1d(_unique(ids, len(setup.images)), readable)
     kept = np.setdiff1d(chosen, setup.held_out)
     if len(kept) < 2:
         raise InputError(f"{len(kept)} samples are left to train on; keep more")
-    for name, value in (("epochs", epochs), ("iterations", iterations)):
-        if value is not None and value < 1:
-            raise InputError(f"{name} must be at least 1, got {value}")
     batch = setup.recipe.batch_for(len(chosen) / len(readable))
     steps = steps_per_epoch(len(kept), batch)
     if epochs is None:

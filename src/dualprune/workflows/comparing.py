@@ -13,16 +13,16 @@ from dualprune.experiments.accuracy import cost_table
 from dualprune.experiments.grid import Grid, Row
 from dualprune.experiments.present import present, tabulate
 from dualprune.experiments.results import Line
-from dualprune.experiments.runner import InThisProcess, run, workplace
+from dualprune.experiments.runner import OURS, InThisProcess, run, workplace
 from dualprune.experiments.setting import Setting
 from dualprune.experiments.table import Table, as_markdown
+from dualprune.files import refuse_foreign
 from dualprune.method import Method, check_epochs, features_for, signals_for
 from dualprune.run.signals import DEFAULT
 from dualprune.select import budget
 from dualprune.train import Watch, silent
-from dualprune.train.place import device
-from dualprune.train.recipe import find_recipe
 from dualprune.train.setup import refuse_size
+from dualprune.workflows.request import check_request
 
 
 @dataclass(frozen=True)
@@ -43,6 +43,7 @@ def compare(
     out: str | os.PathLike[str],
     methods: Sequence[str | Method] = ("dual+beta", "random"),
     keep: Sequence[float | str] = (0.5, 0.3, 0.1),
+    prune: Sequence[float | str] = (),
     seeds: int = 3,
     model: str | nn.Module = "auto",
     recipe: str = "auto",
@@ -64,6 +65,8 @@ def compare(
         Names such as ``el2n`` or ``ccs``, or a `Method`, also with functions of your own.
     keep
         How much to keep, each 0.3, "30%" or a number of samples.
+    prune
+        How much to prune, likewise, beside what `keep` says.
     seeds
         How often to repeat everything.
     model, recipe
@@ -73,7 +76,9 @@ def compare(
     """
     out = Path(out)
     name = "images" if isinstance(data, Images) else str(data)
-    how = find_recipe(recipe, name, gpu=device().type == "cuda", size=size)
+    wanted = [{"keep": part} for part in keep] + [{"prune": part} for part in prune]
+    how = check_request(methods, wanted, model, recipe, name, size=size)
+    refuse_foreign(out, *OURS)
     images, test = (
         (data, None)
         if isinstance(data, Images)
@@ -84,7 +89,7 @@ def compare(
     if test is None:  # held out from the start, so that all methods choose as many of the same
         images, test = validation_split(images, 0.1, seed=0)
         judged_on = "validation"
-    budgets = [budget(len(images), keep=str(amount)) for amount in keep]
+    budgets = [budget(len(images), **amount) for amount in wanted]
     setting = Setting.of(
         "compare", how, images, test, seeds=seeds, model=model, judged_on=judged_on
     )

@@ -38,13 +38,15 @@ from dualprune.signatures import Array, check_knobs
 from dualprune.train import APART, Setup, Watch, record, silent
 from dualprune.workflows.checking import against_random
 from dualprune.workflows.recorded import runs_in, settings_of, usable
+from dualprune.workflows.request import check_request
 
 
 def prune(
     data: str | Path | Images,
     *,
-    keep: float | str,
     out: str | os.PathLike[str],
+    keep: float | str | None = None,
+    prune: float | str | None = None,
     model: str | nn.Module = "auto",
     recipe: str = "auto",
     method: str | Method = "dual+beta",
@@ -70,6 +72,8 @@ def prune(
         images that were loaded.
     keep
         How much to keep: 0.3, "30%" or a number of samples.
+    prune
+        How much to prune, instead of `keep`.
     model, recipe
         What to train and how; `auto` chooses by the data and the machine.
     method
@@ -96,34 +100,58 @@ def prune(
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
         raise InputError("prune works in one process; use record under torchrun, then select")
     out, recorded = Path(out), [] if run is None else runs_in(run)
-    name, setup = _setup(data, model, recipe, size, recorded, download=download, out=out)
+    name = "images" if isinstance(data, Images) else str(data)
+    amount = {"keep": keep, "prune": prune}
+    if recorded and epochs is None:
+        epochs = recorded[0].epochs
+    check_request([method], [amount], model, recipe, name, epochs=epochs, seed=seed)
+    _refuse_in_the_way(out, materialize)
+    setup = _setup(data, model, recipe, size, recorded, download=download, out=out)
     images = setup.images
-    k = budget(readable := len(images.readable_ids), keep=str(keep))
-    if materialize:
-        _refuse_to_materialize(images, out)
-    if epochs is None:
-        epochs = recorded[0].epochs if recorded else setup.recipe.record
+    k = budget(readable := len(images.readable_ids), **amount)
+    if materialize and not images.files:
+        raise InputError("only images that are files can be linked or copied")
+    epochs = setup.recipe.record if epochs is None else epochs
     setup = replace(setup, recipe=replace(setup.recipe, judge_every=epochs))  # once, at the end
     if isinstance(method, str):
         method = find_method(method, 1 - k / readable)
     method = for_classes(method.with_defaults(setup.recipe.select), balance, floor)
     runs = usable(recorded, images, method, epochs) if recorded else []
-    flags = {"keep": keep, "method": method.name, "balance": balance, "floor": floor, "seed": seed}
+    flags = {**amount, "method": method.name, "balance": balance, "floor": floor, "seed": seed}
     again = _another_choice(name, flags, Path(run or out), out)
     _refuse_another(out, setup, method, k=k, epochs=epochs, seed=seed, runs=runs, again=again)
     runs = runs or _record(setup, out, method, epochs, seed, watch)
+    coreset = _choose(setup, name, runs, method, k=k, epochs=epochs, seed=seed, out=out)
+    _materialize(out, coreset, images, materialize)
+    if check:
+        against_random(setup, coreset, out / "check", watch=watch)
+    warn_of_short(coreset.card)
+    return coreset
+
+
+def _choose(
+    setup: Setup,
+    data: str,
+    runs: list[Run],
+    method: Method,
+    *,
+    k: int,
+    epochs: int,
+    seed: int,
+    out: Path,
+) -> Coreset:
+    """Choose from the runs; writes the coreset, figures and the page."""
     arrays = Arrays(runs, epochs=method.epochs or epochs, features=method.features)
     arrays.scores([*scores_for(method), *scores_shown(arrays.epochs)])  # in one reading
     coreset = choose_from(arrays, method, k=k, seed=seed)
     facts = gather(runs[0], coreset, arrays)
-    coreset = describe(
-        coreset, facts, setup, name, epochs, workflow="select" if recorded else "prune"
-    )
-    _write(out, coreset, images, materialize)
-    illustrate(out, coreset, facts, images, {f"kept: {k:,} of {readable:,} (red)": coreset.mask})
-    if check:
-        against_random(setup, coreset, out / "check", watch=watch)
-    warn_of_short(coreset.card)
+    recorded = runs[0].path.parent == out
+    workflow = "prune" if recorded else "select"
+    coreset = describe(coreset, facts, setup, data, epochs, workflow=workflow)
+    if not exists(out / "card.json"):
+        coreset.save(out)
+    kept = {f"kept: {k:,} of {facts.samples:,} (red)": coreset.mask}
+    illustrate(out, coreset, facts, setup.images, kept)
     return coreset
 
 
@@ -136,21 +164,24 @@ def _setup(
     *,
     download: bool,
     out: Path,
-) -> tuple[str, Setup]:
-    """Give the name of the data, and what trains on them or was recorded of them."""
+) -> Setup:
+    """Give what trains on the data, or what was recorded of them."""
     how: dict[str, Any] = {"model": model, "recipe": recipe, "size": size}
     if recorded:
         how = settings_of(recorded[0], **how)
     if isinstance(data, Images):
-        return "images", Setup.of(data, None, **how)
-    return str(data), Setup.load(data, **how, download=download, out=out)
+        return Setup.of(data, None, **how)
+    return Setup.load(data, **how, download=download, out=out)
 
 
-def _refuse_to_materialize(images: Images, out: Path) -> None:
-    if not images.files:
-        raise InputError("only images that are files can be linked or copied")
-    if exists(out / "images") and not exists(out / "card.json"):
+def _refuse_in_the_way(out: Path, materialize: Literal["link", "copy"] | None) -> None:
+    if materialize not in (None, "link", "copy"):
+        raise InputError(f"materialize must be link or copy, got {materialize!r}")
+    if exists(out / "card.json"):
+        return
+    if materialize and exists(out / "images"):
         raise InputError(f"{out / 'images'} is in the way; choose another folder for --out")
+    refuse_foreign(out, "run", "coreset.parquet")
 
 
 def _refuse_another(
@@ -164,12 +195,11 @@ def _refuse_another(
     runs: Sequence[Run],
     again: str,
 ) -> None:
-    """Refuse a folder that holds a coreset which was asked for in another way, or other files.
+    """Refuse a folder that holds a coreset which was asked for in another way.
 
     `runs` are those that were given; `again` makes the choice elsewhere without recording.
     """
     if not exists(out / "card.json"):
-        refuse_foreign(out, "run", "coreset.parquet")
         return
     card = Coreset.load(out).card
     training, knobs = card.training, check_knobs(method.select, method.select_knobs)
@@ -197,7 +227,7 @@ def _refuse_another(
 
 def _another_choice(data: str, flags: dict[str, Any], run: Path, out: Path) -> str:
     """Give the command that chooses from a recording, into a folder beside this one."""
-    usual = {"method": "dual+beta", "balance": None, "floor": None, "seed": 0}
+    usual = {"method": "dual+beta", "seed": 0}
     said = {name: value for name, value in flags.items() if value != usual.get(name)}
     free = (out.with_name(f"{out.name}-{number}") for number in itertools.count(2))
     place = next(path for path in free if not exists(path))
@@ -247,17 +277,15 @@ def describe(
     return replace(coreset, card=replace(coreset.card, training=training))
 
 
-def _write(
-    out: Path, coreset: Coreset, images: Images, materialize: Literal["link", "copy"] | None
+def _materialize(
+    out: Path, coreset: Coreset, images: Images, how: Literal["link", "copy"] | None
 ) -> None:
-    if not exists(out / "card.json"):
-        coreset.save(out)
-    if not materialize:
+    if how is None:
         return
     kept, folder = images.take(coreset.ids), out / "images"
     if not exists(folder):
-        write_tree(kept, folder, materialize)
-    elif materialize == "copy":
+        write_tree(kept, folder, how)
+    elif how == "copy":
         replace_links(kept, folder)
 
 

@@ -3,12 +3,12 @@
 from collections.abc import Callable
 from functools import partial
 
-from dualprune.errors import InputError
+from dualprune.errors import InputError, did_you_mean
 from dualprune.train.models.classifier import Classifier
 from dualprune.train.models.plain import plain
 from dualprune.train.models.resnet import basic, bottleneck, resnet
 
-__all__ = ["MODELS", "build"]
+__all__ = ["MODELS", "build", "check_model"]
 
 MODELS: dict[str, Callable[[int, int, int], Classifier]] = {
     "cnn": partial(plain, [(32, 1), (64, 1), (128, 1)]),
@@ -23,10 +23,18 @@ MODELS: dict[str, Callable[[int, int, int], Classifier]] = {
 _SMALLEST = {"cnn": 8, "cnn-small": 8, "vgg16": 32}  # pixels a side, so that all halvings leave one
 
 
+def check_model(name: str) -> None:
+    """Refuse the name of a model that is not there."""
+    if name not in MODELS:
+        raise InputError(
+            f"there is no model {name!r}; choose one of {', '.join(MODELS)}."
+            f"{did_you_mean(name, MODELS)}"
+        )
+
+
 def build(name: str, *, classes: int, channels: int, size: int) -> Classifier:
     """Make a model for images of `size` x `size` pixels."""
-    if name not in MODELS:
-        raise InputError(f"there is no model {name!r}; choose one of {', '.join(MODELS)}")
+    check_model(name)
     if size < (smallest := _SMALLEST.get(name, 1)):
         raise InputError(f"{name} needs images of {smallest} pixels or more, got {size}")
     return MODELS[name](classes, channels, size)

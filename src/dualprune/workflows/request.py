@@ -1,0 +1,43 @@
+"""What prune and compare can refuse before they read any image."""
+
+from collections.abc import Mapping, Sequence
+
+from torch import nn
+
+from dualprune.dynamic import DYNAMIC
+from dualprune.method import Method, check_epochs, find_method
+from dualprune.select.budget import Amount, share_pruned
+from dualprune.train import check_training
+from dualprune.train.models import check_model
+from dualprune.train.place import device
+from dualprune.train.recipe import Recipe, find_recipe
+
+Wanted = Mapping[str, Amount]
+"""How much to keep or prune, as `budget` takes it."""
+
+
+def check_request(
+    methods: Sequence[str | Method],
+    wanted: Sequence[Wanted],
+    model: str | nn.Module,
+    recipe: str,
+    data: str,
+    *,
+    epochs: int | None = None,
+    seed: int = 0,
+    size: int | None = None,
+) -> Recipe:
+    """Refuse unknown names, what is no amount, and too few epochs for a method; give the recipe."""
+    check_training(seed, epochs)
+    how = find_recipe(recipe, data, gpu=device().type == "cuda", size=size)
+    if isinstance(model, str) and model != "auto":
+        check_model(model)
+    for amount in wanted:
+        share = share_pruned(**amount)
+        for method in methods:
+            if not isinstance(method, str):
+                check_epochs([method], epochs or how.record)
+            elif method not in DYNAMIC:
+                named = find_method(method, share or 0.0)
+                check_epochs([] if share is None else [named], epochs or how.record)
+    return how
