@@ -9,6 +9,7 @@ from dualprune.cli.audit import audit
 from dualprune.cli.compare import compare
 from dualprune.cli.demo import demo
 from dualprune.cli.doctor import doctor
+from dualprune.cli.edit import edit
 from dualprune.cli.methods import methods
 from dualprune.cli.printing import visible
 from dualprune.cli.prune import prune
@@ -30,7 +31,19 @@ app = typer.Typer(
 )
 app.add_typer(score, name="score")
 app.add_typer(select, name="select")
-for _command in (demo, prune, record, train, compare, report, audit, reproduce, methods, doctor):
+for _command in (
+    demo,
+    prune,
+    record,
+    train,
+    compare,
+    edit,
+    report,
+    audit,
+    reproduce,
+    methods,
+    doctor,
+):
     app.command()(_command)
 
 
