@@ -49,7 +49,8 @@ def report(
     facts = gather(recorded, Coreset.load(folder) if chosen else None)
     samples = _samples(data, texts, download)
     lines = read(results) if results else ()
-    print_path(write_report(out or folder / "report.html", facts, samples=samples, results=lines))
+    path, home = out or folder / "report.html", folder if chosen else None
+    print_path(write_report(path, facts, samples=samples, results=lines, folder=home))
 
 
 def _samples(data: str | None, texts: Path | None, download: bool) -> Images | list[str] | None:

@@ -38,6 +38,13 @@ def rows(facts: Facts) -> Iterator[tuple[str, str]]:
     training = None if card is None else card.training
     counts = f"{samples:,} samples of {run.classes:,} classes"
     yield "Data", counts if training is None else f"{safe_text(training.data)}: {counts}"
+    if card is not None:
+        yield "Kept", f"{card.k:,} of {samples:,} ({card.k / samples:.1%})"
+    yield "Labels", _suspects(facts)
+    if training is not None:
+        yield "Cost", _cost(training)
+    if card is not None:
+        yield "Method", card.method
     if training is not None:
         published = "the published" if training.published else "not a published"
         yield "Model", f"{training.model} with recipe {training.recipe}: {published} setting"
@@ -45,15 +52,6 @@ def rows(facts: Facts) -> Iterator[tuple[str, str]]:
         yield "Notes", safe_text(run.description.notes, 300)
     mode = {"train": "training", "eval": "evaluation"}[run.description.mode]
     yield "Recorded", f"{facts.epochs} epochs, in the {mode} pass"
-    if card is not None:
-        yield "Method", card.method
-        yield "Kept", f"{card.k:,} of {samples:,} ({card.k / samples:.1%})"
-    yield "Labels", _suspects(facts)
-    if training is not None:
-        yield "Cost", _cost(training)
-    if card is not None:
-        yield "Seed", str(card.seed)
-        yield "SHA-256 of the kept ids", card.ids_sha256
 
 
 def _suspects(facts: Facts) -> str:
@@ -84,26 +82,26 @@ def repeat(coreset: Coreset | None) -> str | None:
     keep = card.k if card.k > 1 else "01"  # a bare 1 could be a share
     budget = {"keep": keep, "seed": card.seed, "out": "again"}
     if training is not None and training.workflow != "prune":
-        return _command(training.workflow, out="again")
+        return command(training.workflow, out="again")
     if training is not None:
         how = {"method": card.method, "model": training.model, "recipe": training.recipe}
-        return _command("prune", safe_text(training.data), **how, epochs=training.epochs, **budget)
+        return command("prune", safe_text(training.data), **how, epochs=training.epochs, **budget)
     if card.selector not in SELECTORS or (card.score or "dual") not in SCORES:
         return None  # a user's own function
-    return _select_again(card, budget | {"epochs": card.epochs})
+    return select_again(card, ["RUN"] * len(card.runs), **budget, epochs=card.epochs)
 
 
-def _select_again(card: Card, budget: dict[str, Any]) -> str:
-    """Score first where the score had knobs of its own, which `select` does not take."""
-    fn, runs, score, first = SELECTORS[card.selector], ["RUN"] * len(card.runs), card.score, ""
+def select_again(card: Card, runs: list[str], **budget: Any) -> str:
+    """Give the command; it scores first where the score had knobs, which `select` does not take."""
+    fn, score, first = SELECTORS[card.selector], card.score, ""
     if score and (changed := _changed(SCORES[score], card.score_knobs)):
         file = {"epochs": card.epochs, "out": "again.parquet"}
-        first = _command("score", score, *runs, **changed, **file) + " && "
+        first = command("score", score, *runs, **changed, **file) + " && "
         score = "again.parquet"
     by = {"score": score or "none"} if "scores" in inputs(fn) else {}
     reads = [word for pair in card.reads.items() for word in ("--reads", "=".join(pair))]
     changed = _changed(fn, card.select_knobs)
-    return first + _command("select", card.selector, *runs, *reads, **by, **changed, **budget)
+    return first + command("select", card.selector, *runs, *reads, **by, **changed, **budget)
 
 
 def _changed(fn: Callable[..., Array], values: dict[str, Any]) -> dict[str, Any]:
@@ -111,10 +109,10 @@ def _changed(fn: Callable[..., Array], values: dict[str, Any]) -> dict[str, Any]
     return {name: value for name, value in values.items() if value != defaults[name]}
 
 
-def _command(*words: str, **flags: Any) -> str:
+def command(*words: str, **flags: Any) -> str:
     """Give a command, quoted for a shell.
 
-    >>> _command("select", "beta", "my run", c_d=4.0, seed=0)
+    >>> command("select", "beta", "my run", c_d=4.0, seed=0)
     "dualprune select beta 'my run' --c-d 4.0 --seed 0"
     """
     options = ((f"--{name.replace('_', '-')}", value) for name, value in flags.items())
