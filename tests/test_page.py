@@ -431,8 +431,8 @@ def test_what_to_do_next_can_be_done_as_it_stands(dualprune, tmp_path, run, monk
     assert loaded["small"].tolist() == coreset.ids.tolist()
     for title in ("Keep another share", "Review the labels"):
         assert dualprune(*shlex.split(code[title])[1:])[0] == 0
-    expected = choose(run, Method("dual", "beta", select_knobs={"c_d": 4.0}), keep=30, seed=5)
-    assert Coreset.load("small-30").ids.tolist() == expected.ids.tolist()
+    expected = choose(run, Method("dual", "beta", select_knobs={"c_d": 4.0}), keep=10, seed=5)
+    assert Coreset.load("small-10").ids.tolist() == expected.ids.tolist()
     assert (tmp_path / "labels/audit.csv").is_file()
 
 
@@ -447,8 +447,8 @@ def test_of_a_run_alone_one_can_choose_next(dualprune, tmp_path, run, monkeypatc
 @pytest.mark.parametrize(
     ("folder", "said"),
     [
-        ("", "dualprune prune 'my ants' --run run --seed 5 --keep 30 --out here-30"),
-        ("run", "dualprune prune 'my ants' --run here --seed 5 --keep 30 --out here-30"),
+        ("", "dualprune prune 'my ants' --run run --seed 5 --keep 10 --out here-10"),
+        ("run", "dualprune prune 'my ants' --run here --seed 5 --keep 10 --out here-10"),
     ],
 )
 def test_what_was_pruned_is_pruned_otherwise_with_the_same_recording(tmp_path, folder, said):

@@ -364,7 +364,7 @@ def test_a_finger_scrolls_past_the_map(browser, world):
 
 
 @pytest.mark.parametrize("width", [1280, 390])
-def test_the_slider_says_its_number_and_its_result_before_it_is_moved(browser, world, width):
+def test_the_slider_says_its_number_and_its_result_at_once(browser, world, width):
     open_at(browser, world.page, width)
     browser.execute_script("document.getElementById('share').scrollIntoView({block: 'center'})")
     assert text(browser, "#share-value") == "37.0 %"

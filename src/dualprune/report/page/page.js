@@ -94,7 +94,7 @@ function listenToMap(plot) {
   });
 }
 
-function describeShare(share, mask) {
+function describeShare(share, mask) { // and give how many samples that is
   const size = Math.max(1, Math.round(share * report.samples)), sum = (values) => values.reduce((total, value) => total + value, 0);
   const held = sum(mask), suspects = sum(column.suspect);
   const mean = mask.reduce((total, is, i) => total + (is ? column.confidence[i] : 0), 0) / held;
@@ -102,20 +102,25 @@ function describeShare(share, mask) {
   if (suspects) parts.push(`with ${percent(mask.reduce((total, is, i) => total + is * column.suspect[i], 0) / suspects)} of the suspect labels`);
   byId("share-value").textContent = percent(share);
   byId("share-result").textContent = `${parts.join(", ")} (c_D ${report.whatIf.cD}, C ${report.whatIf.concentration}).`;
-  for (const number of document.querySelectorAll(".count")) number.textContent = size === 1 ? "01" : size; // a bare 1 could be a share
+  return size;
 }
 
 function listenToShare() {
   const slider = byId("share"), back = byId("share-back");
   const start = report.whatIf.share;
   slider.min = Math.min(1, 100 * start);
-  const show = (share, mask) => { map.drawDensity(share); describeShare(share, mask); };
+  const show = (share, mask) => {
+    map.drawDensity(share);
+    return describeShare(share, mask);
+  };
   slider.value = 100 * start;
   show(start, keptAt(start));
   slider.addEventListener("input", () => {
     const share = slider.value / 100;
     kept = keptAt(share);
-    show(share, kept);
+    const size = show(share, kept);
+    for (const number of document.querySelectorAll(".count")) number.textContent = size === 1 ? "01" : size; // a bare 1 could be a share
+    byId("share-command")?.classList.remove("idle");
     document.querySelector("input[value=kept]").checked = true;
     if (back) back.hidden = false;
     recolor();
@@ -124,6 +129,7 @@ function listenToShare() {
     kept = column.kept;
     slider.value = 100 * start;
     show(start, keptAt(start));
+    byId("share-command")?.classList.add("idle");
     back.hidden = true;
     recolor();
   });

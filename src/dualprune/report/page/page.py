@@ -20,8 +20,8 @@ from dualprune.report.page.content import content
 from dualprune.report.page.pack import safe_json
 from dualprune.report.page.pictures import draw_sheet
 from dualprune.report.page.shown import choose_shown
-from dualprune.report.page.steps import another_share, places, steps
-from dualprune.report.page.summary import class_names, command, per_class, repeat, rows
+from dualprune.report.page.steps import another_share, edit_by_list, places, steps
+from dualprune.report.page.summary import class_names, per_class, repeat, rows
 from dualprune.run import Run
 
 Samples = Images | Sequence[str] | None
@@ -95,7 +95,7 @@ def _render(facts: Facts, samples: Samples, results: Sequence[Result], folder: P
         rows=list(rows(facts)),
         steps=list(steps(facts, at)),
         another=another_share(facts, at),
-        edit=command("edit", at.coreset, drop="ids.csv", out="edited"),
+        edit=edit_by_list(facts, at),
         again=repeat(facts.coreset),
         facts=facts,
         shown=shown,

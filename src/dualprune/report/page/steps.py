@@ -63,11 +63,18 @@ def another_share(facts: Facts, at: Places) -> Markup | None:
         seed = {"seed": card.seed} if card.seed else {}
         start = command("prune", safe_text(card.training.data), run=run, **seed)
         out = f"{at.coreset}-"
-    number = _COUNT.format(max(1, facts.samples // 2))
+    number = _COUNT.format(max(2, (facts.samples if card is None else card.k) // 2))
     return number.join([f"{start} --keep ", f" --out {shlex.quote(out)}", ""])
+
+
+def edit_by_list(facts: Facts, at: Places) -> str | None:
+    """Give the command that takes the file of ids which the page saves."""
+    if _is_demo(facts):
+        return None
+    return command("edit", at.coreset, drop="ids.csv", out="edited")
 
 
 def _is_demo(facts: Facts) -> bool:
     """Tell whether neither the run nor the coreset is where a user could find it."""
     training = None if facts.coreset is None else facts.coreset.card.training
-    return training is not None and training.workflow != "prune"
+    return training is not None and training.workflow == "demo"

@@ -38,13 +38,6 @@ def rows(facts: Facts) -> Iterator[tuple[str, str]]:
     training = None if card is None else card.training
     counts = f"{samples:,} samples of {run.classes:,} classes"
     yield "Data", counts if training is None else f"{safe_text(training.data)}: {counts}"
-    if card is not None:
-        yield "Kept", f"{card.k:,} of {samples:,} ({card.k / samples:.1%})"
-    yield "Labels", _suspects(facts)
-    if training is not None:
-        yield "Cost", _cost(training)
-    if card is not None:
-        yield "Method", card.method
     if training is not None:
         published = "the published" if training.published else "not a published"
         yield "Model", f"{training.model} with recipe {training.recipe}: {published} setting"
@@ -52,6 +45,12 @@ def rows(facts: Facts) -> Iterator[tuple[str, str]]:
         yield "Notes", safe_text(run.description.notes, 300)
     mode = {"train": "training", "eval": "evaluation"}[run.description.mode]
     yield "Recorded", f"{facts.epochs} epochs, in the {mode} pass"
+    if card is not None:
+        yield "Method", card.method
+        yield "Kept", f"{card.k:,} of {samples:,} ({card.k / samples:.1%})"
+    yield "Labels", _suspects(facts)
+    if training is not None:
+        yield "Cost", _cost(training)
 
 
 def _suspects(facts: Facts) -> str:
