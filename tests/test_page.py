@@ -412,7 +412,7 @@ def test_the_hash_comes_last_and_what_to_do_next_first(tmp_path, run):
     body = text.partition("<body>")[2]
     places = [body.index(part) for part in ("What to do next", "The map", coreset.card.ids_sha256)]
     assert places == sorted(places)
-    assert body.index("How to get the same again") > body.index('id="classes-title"')
+    assert body.index("How it was made") > body.index('id="classes-title"')
 
 
 def code_of(facts, folder):

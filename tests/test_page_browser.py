@@ -576,7 +576,7 @@ def test_dark_and_light(browser, visiting, world):
         ".filter((model) => model.type === 'Figure')"
         ".map((plot) => [plot.background_fill_color, plot.below[0].axis_label_text_color])"
     )
-    empty = (world.x[0] + world.x[1]) / 2, 0.4
+    empty = (world.x[0] + world.x[1]) / 2, 0.45  # beside the grid
     seen = {}
     for dark in (False, True, False):
         look(browser, dark=dark)

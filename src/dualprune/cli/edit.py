@@ -34,6 +34,7 @@ def edit(
         ids = read_ids(only, before.card.samples)
     after = before.with_ids(ids)
     print_path(after.save(out))
-    changes = ", ".join(f"{count:,} {how}" for how, count in after.card.reasons.items())
+    changed = [f"{count:,} {how}" for how, count in after.card.reasons.items()]
+    changes = ", ".join(changed) or "nothing changed"
     share = len(after) / after.card.samples
     say(f"kept {len(after):,} of {after.card.samples:,} samples ({share:.1%}): {changes}", err=True)
