@@ -24,6 +24,10 @@ _PLACE = """
 const view = Bokeh.index.find_one(map.plot), box = view.canvas_view.el.getBoundingClientRect();
 return [box.x + view.frame.x_scale.compute(arguments[0]), box.y + view.frame.y_scale.compute(arguments[1])];
 """  # noqa: E501
+_NEXT_FRAMES = """
+const [done] = arguments, at = scrollY, wait = (n) => n ? requestAnimationFrame(() => wait(n - 1)) : done(scrollY - at);
+wait(6);
+"""  # noqa: E501
 
 needs_chromium = pytest.mark.skipif(
     not (CHROMIUM.exists() and DRIVER.exists()) and not os.environ.get("CI"),
@@ -46,8 +50,9 @@ def open_browser():
             browser.quit()
 
 
-def look(browser, *, width=1200, dark=False):
-    """Emulate a screen of this width on a system whose colours are dark or light."""
+def look(browser, *, width=1200, dark=False, touch=False):
+    """Emulate a screen of this width, dark or light, to touch or not."""
+    browser.execute_cdp_cmd("Emulation.setTouchEmulationEnabled", {"enabled": touch})
     scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [scheme]})
     size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
@@ -116,6 +121,43 @@ def lasso(browser, outline, *, wait=0):
         pointer.move_to_location(*corner)
     pointer.pointer_up()
     chain.perform()
+
+
+def draw_by_finger(browser, corners):
+    """Draw with one finger from place to place on the screen, and wait until nothing moves."""
+    browser.execute_async_script(_NEXT_FRAMES)  # what a touch may do is known after one
+    for kind, corner in (("touchStart", corners[0]), *(("touchMove", each) for each in corners)):
+        points = [{"x": corner[0], "y": corner[1]}]
+        browser.execute_cdp_cmd("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+    browser.execute_cdp_cmd("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+    when(lambda: not browser.execute_async_script(_NEXT_FRAMES), "the page scrolls on and on")
+
+
+def swipe(browser, across, down, up):
+    """Move a finger up the screen by so many pixels, from a place on it."""
+    draw_by_finger(browser, [(across, down - step) for step in range(0, up + 1, 25)])
+
+
+def downloaded(browser, folder, selector):
+    """Press a link that saves a file, and give the file."""
+    behavior = {"behavior": "allow", "downloadPath": str(folder)}
+    browser.execute_cdp_cmd("Browser.setDownloadBehavior", behavior)
+    browser.execute_script("document.querySelector(arguments[0]).click()", selector)
+    path = folder / ask(browser, "document.querySelector(arguments[0]).download", selector)
+    when(path.exists, f"{path.name} was not saved")
+    return path
+
+
+def in_view(browser, selector):
+    """Whether all of an element is on the screen, and nothing in front of its middle."""
+    return ask(
+        browser,
+        "((e) => { const b = e.getBoundingClientRect(); const top = document.elementFromPoint("
+        "b.x + b.width / 2, b.y + b.height / 2); return b.width > 0 && Math.min(b.top, b.left) >= 0"
+        " && b.bottom <= innerHeight && b.right <= innerWidth && e.contains(top) })"
+        "(document.querySelector(arguments[0]))",
+        selector,
+    )
 
 
 def press(browser, *keys):

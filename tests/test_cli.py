@@ -148,6 +148,58 @@ def test_every_selector_is_a_command(dualprune, run, tmp_path, selector):
     assert len(Coreset.load(tmp_path / "small")) == 7
 
 
+@pytest.mark.parametrize("how", ["drop", "add", "only"])
+def test_a_coreset_is_edited_with_a_list_of_ids(dualprune, run, tmp_path, how):
+    assert dualprune("select", "top", run, "--keep", "5", "--out", tmp_path / "kept")[0] == 0
+    before = Coreset.load(tmp_path / "kept")
+    other = np.setdiff1d(np.arange(SAMPLES), before.ids)[:2]
+    listed = [*before.ids[:2], *other]
+    rows = "".join(f'{i},"a, ""b""\nc"\r\n' for i in listed)
+    (tmp_path / "ids.csv").write_text(f"\ufeffid,name\r\n{rows}", "utf-8")
+    words = ("edit", tmp_path / "kept", f"--{how}", tmp_path / "ids.csv", "--out", tmp_path / "new")
+    code, out, err = dualprune(*words)
+    assert (code, out) == (0, f"{tmp_path / 'new'}\n")
+    expected = {
+        "drop": (before.ids[2:], "kept 3 of 60 samples (5.0%): 2 dropped"),
+        "add": ([*before.ids, *other], "kept 7 of 60 samples (11.7%): 2 added"),
+        "only": (listed, "kept 4 of 60 samples (6.7%): 2 added, 3 dropped"),
+    }
+    assert Coreset.load(tmp_path / "new").ids.tolist() == sorted(expected[how][0])
+    assert err == f"{expected[how][1]}\n"
+    assert Coreset.load(tmp_path / "kept").ids.tolist() == before.ids.tolist()
+    words = ("edit", tmp_path / "new", "--drop", tmp_path / "no.csv", "--out", tmp_path / "same")
+    (tmp_path / "no.csv").write_text("id\n")
+    assert dualprune(*words)[2].endswith(": nothing changed\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ([], "give one of --drop, --add and --only"),
+        (["--drop", "ids.csv", "--add", "ids.csv"], "give one of --drop, --add and --only"),
+        (["--drop", "nowhere.csv"], "cannot read nowhere.csv: No such file"),
+        (["--drop", "large.csv"], "there is no sample 60: ids are from 0 to 59"),
+        (["--drop", "words.csv"], "words.csv is no CSV file with ids in a column 'id'"),
+        (["--drop", "gap.csv"], "gap.csv is no CSV file with ids in a column 'id'"),
+        (["--drop", "excel.csv"], "excel.csv is no CSV file with ids in a column 'id'"),
+        (["--drop", "empty.csv"], "empty.csv is no CSV file with ids in a column 'id'"),
+        (["--drop", "huge.csv"], "huge.csv is no CSV file with ids in a column 'id'"),
+        (["--only", "none.csv"], "nothing would be kept"),
+    ],
+)
+def test_edits_that_cannot_be_made_are_refused(dualprune, run, tmp_path, monkeypatch, words, said):
+    monkeypatch.chdir(tmp_path)
+    assert dualprune("select", "top", run, "--keep", "5", "--out", "kept")[0] == 0
+    lists = {"ids": "id\n3\n", "large": "id\n60\n", "words": "id\na.png\n", "gap": "id,name\n,a\n"}
+    lists |= {"excel": "id;name\n3;a\n", "empty": "", "none": "id\n", "huge": f"id\n{10**30}\n"}
+    for name, content in lists.items():
+        (tmp_path / f"{name}.csv").write_text(content)
+    code, out, err = dualprune("edit", "kept", *words, "--out", "new")
+    assert (code, out) == (2, "")
+    assert said in err
+    assert not (tmp_path / "new").exists()
+
+
 def test_the_mean_over_runs_needs_a_place(dualprune, tmp_path, run):
     write_epochs(tmp_path / "other", range(1, EPOCHS + 1))
     code, _, err = dualprune("score", "el2n", run, tmp_path / "other")

@@ -13,6 +13,7 @@ from dualprune import Method, choose
 from dualprune.coreset import Coreset
 from dualprune.errors import DamagedError, InputError, MissingError
 from dualprune.method import find_method
+from dualprune.report.page.summary import repeat
 from dualprune.run import Run
 from dualprune.run.attempts import Attempt
 from dualprune.run.writer import write_part
@@ -120,6 +121,33 @@ def test_a_coreset_that_is_not_there_or_not_what_was_written_is_an_error(tmp_pat
     (folder / "coreset.parquet").write_bytes(b"PAR1")
     with pytest.raises(DamagedError, match="is damaged"):
         Coreset.load(folder)
+
+
+def test_an_edited_coreset_has_the_ids_that_were_given_and_says_so(tmp_path, run):
+    coreset = choose(run, "dual+beta", keep=9, seed=3)
+    gone, new = coreset.ids[2], np.setdiff1d(np.arange(40), coreset.ids)[[0, 4]]
+    ids = [*np.setdiff1d(coreset.ids, [gone]), *new, new[0]]
+    edited = coreset.with_ids(ids)
+    assert edited.ids.tolist() == sorted(set(ids))
+    assert edited.card.method == "dual+beta, edited by hand"
+    assert (edited.card.k, edited.card.runs) == (10, coreset.card.runs)
+    assert edited.card.reasons == {"added": 2, "dropped": 1}
+    assert reasons(edited)["added"] == new.tolist()
+    assert reasons(edited)["dropped"] == [gone]
+    assert coreset.columns["why"][gone] == "sampled"
+    back = Coreset.load(edited.save(tmp_path / "edited"))
+    assert back.ids.tolist() == edited.ids.tolist()
+    assert back.with_ids([3]).card.method == "dual+beta, edited by hand"
+    assert repeat(edited) is None  # no command chooses these
+
+
+@pytest.mark.parametrize(
+    ("ids", "said"),
+    [([], "at least one id"), ([40], "no sample 40"), ([-1], "no sample -1"), ([0.5], "whole")],
+)
+def test_ids_that_cannot_be_kept_are_refused(run, ids, said):
+    with pytest.raises(InputError, match=said):
+        choose(run, "random", keep=9).with_ids(ids)
 
 
 def reasons(coreset):

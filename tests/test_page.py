@@ -2,6 +2,7 @@
 
 import base64
 import hashlib
+import html
 import io
 import json
 import os
@@ -30,6 +31,7 @@ from dualprune.report.page.compared import summarise
 from dualprune.report.page.pack import MISSING, numbers, safe_json, safe_text, trajectories
 from dualprune.report.page.pictures import draw_sheet
 from dualprune.report.page.shown import choose_shown
+from dualprune.report.page.steps import places, steps
 from dualprune.report.page.summary import class_names, per_class, repeat, rows
 from dualprune.select.beta import log_density, parameters
 from dualprune.suspects import judge
@@ -129,8 +131,9 @@ def test_the_same_inputs_give_the_same_bytes(tmp_path, run):
     """Also in another process, where hashes are salted otherwise and other models were counted."""
     coreset = chosen(run)
     coreset.save(tmp_path / "kept")
-    one = write_page(tmp_path / "one.html", run, coreset).read_bytes()
-    assert write_page(tmp_path / "two.html", run, coreset).read_bytes() == one
+    home = tmp_path / "kept"
+    one = write_page(tmp_path / "one.html", run, coreset, folder=home).read_bytes()
+    assert write_page(tmp_path / "two.html", run, coreset, folder=home).read_bytes() == one
     words = ["report", tmp_path / "kept", "--run", run.path, "--out", tmp_path / "three.html"]
     subprocess.run(
         [sys.executable, "-m", "dualprune", *words],
@@ -420,9 +423,65 @@ def test_what_it_says_of_a_coreset(run):
         "Labels": "6 suspect (10.0%); 4 of these were pruned",
         "Cost": "training on what was kept takes 66.6 passes over the full set instead of 200 "
         "(33%), or 39% with the 12 passes of recording, which are needed once",
-        "Seed": "5",
-        "SHA-256 of the kept ids": coreset.card.ids_sha256,
     }
+
+
+def test_the_hash_comes_last_and_what_to_do_next_first(tmp_path, run):
+    coreset = chosen(run)
+    text = write_page(tmp_path / "page.html", run, coreset).read_text()
+    body = text.partition("<body>")[2]
+    places = [body.index(part) for part in ("What to do next", "The map", coreset.card.ids_sha256)]
+    assert places == sorted(places)
+    assert body.index("How it was made") > body.index('id="classes-title"')
+
+
+def code_of(facts, folder):
+    """What the page advises, by title, with the number that stands there before the slider."""
+    at = places(facts, folder)
+    return {title: re.sub("<.*?>", "", html.unescape(code)) for title, _, code in steps(facts, at)}
+
+
+def test_what_to_do_next_can_be_done_as_it_stands(dualprune, tmp_path, run, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    coreset, home = chosen(run, c_d=4.0), tmp_path / "my small one"
+    coreset.save(home)
+    code = code_of(gather(Run("run"), coreset), home)
+    loaded = {"dataset": np.arange(SAMPLES)}
+    exec(code["Train on what was kept"], loaded)
+    assert loaded["small"].tolist() == coreset.ids.tolist()
+    for title in ("Keep another share", "Review the labels"):
+        assert dualprune(*shlex.split(code[title])[1:])[0] == 0
+    expected = choose(run, Method("dual", "beta", select_knobs={"c_d": 4.0}), keep=10, seed=5)
+    assert Coreset.load("small-10").ids.tolist() == expected.ids.tolist()
+    assert (tmp_path / "labels/audit.csv").is_file()
+
+
+def test_of_a_run_alone_one_can_choose_next(dualprune, tmp_path, run, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    code = code_of(gather(run, None), None)
+    assert [*code] == ["Keep another share", "Review the labels"]
+    assert dualprune(*shlex.split(code["Keep another share"])[1:])[0] == 0
+    assert len(Coreset.load("small-30")) == 30
+
+
+@pytest.mark.parametrize(
+    ("folder", "said"),
+    [
+        ("", "dualprune prune 'my ants' --run run --seed 5 --keep 10 --out here-10"),
+        ("run", "dualprune prune 'my ants' --run here --seed 5 --keep 10 --out here-10"),
+    ],
+)
+def test_what_was_pruned_is_pruned_otherwise_with_the_same_recording(tmp_path, folder, said):
+    """The run is inside the folder of `prune`, unless that used another recording."""
+    home = tmp_path / "here"
+    run = write_run(home / "run" if folder else tmp_path / "run")
+    training = Training("my ants", "cnn", "small", False, 12, {}, 6, 200.0, 66.6)
+    coreset = chosen(run)
+    coreset = replace(coreset, card=replace(coreset.card, training=training))
+    assert code_of(gather(run, coreset), home)["Keep another share"] == said
+    demo = replace(coreset.card, training=replace(training, workflow="demo"))
+    code = code_of(gather(run, replace(coreset, card=demo)), home)
+    assert code == {"Prune your own images": "dualprune prune photos --keep 0.5 --out pruned"}
 
 
 BETA = ["select", "beta", "--keep", "20"]

@@ -1,16 +1,17 @@
 """The page in a real browser: what a person sees, points at, moves and presses."""
 
+import csv
 import re
+import shlex
 import socket
 from collections import Counter
 from types import SimpleNamespace
-from urllib.parse import unquote
 
 import numpy as np
 import pytest
 from selenium.webdriver import Keys
 
-from dualprune import Method, choose, score, select
+from dualprune import Coreset, Method, choose, score, select
 from dualprune.data import in_memory
 from dualprune.method import Arrays
 from dualprune.report.facts import gather
@@ -23,7 +24,10 @@ from .browsing import (
     addresses,
     ask,
     complaints,
+    downloaded,
+    draw_by_finger,
     hover,
+    in_view,
     lasso,
     look,
     needs_chromium,
@@ -32,6 +36,7 @@ from .browsing import (
     place,
     press,
     printed,
+    swipe,
     text,
     until,
     visit,
@@ -157,13 +162,12 @@ def slide(browser, percent=None):
 
 
 def chosen(browser):
-    """What is listed: the words, the ids in the file, and the ids of the tiles."""
-    file = unquote(ask(browser, "document.getElementById('chosen-file').href"))
+    """What is listed: the words, the ids, and the ids of the tiles."""
+    ids = ask(browser, "chosen.map((sample) => column.id[sample])")
     tiles = ask(
         browser, "[...document.querySelectorAll('#chosen-tiles .tile')].map((t) => +t.dataset.id)"
     )
-    assert file.startswith("data:text/csv,id\n")
-    return text(browser, "#chosen-title"), [*map(int, file.split("\n")[1:-1])], tiles
+    return text(browser, "#chosen-title"), ids, tiles
 
 
 def test_it_asks_nothing_of_any_network_and_cannot_be_made_to(browser, visiting, world):
@@ -250,12 +254,14 @@ def check_card(browser, world, sample):
     thumb = ask(browser, "document.querySelector('#card .thumb').getBoundingClientRect().toJSON()")
     middle = [round(thumb[a] + thumb[b] / 2) for a, b in (("x", "width"), ("y", "height"))]
     assert pixel(browser, *middle) == (world.grey[sample],) * 3
-    drawn = ask(browser, "document.querySelectorAll('#card polyline')[1].getAttribute('points')")
+    drawn = ask(browser, "document.querySelector('#card .curve').getAttribute('points')")
     points = np.array([point.split(",") for point in drawn.split()], float)
     np.testing.assert_allclose(points[:, 0], np.linspace(0, 100, EPOCHS))
-    beliefs = 1 - points[:, 1] / 50
+    beliefs = 1 - points[:, 1] / 34
     np.testing.assert_allclose(beliefs, world.probability[:, sample], atol=0.5 / 254 + 1e-6)
-    assert "epochs 1 to 12" in text(browser, "#card .hint")
+    scale = ask(browser, "[...document.querySelectorAll('#card text')].map((t) => t.textContent)")
+    assert scale == ["1", "0.5", "0", "1", "epoch", "12"]
+    assert text(browser, "#card .hint") == "probability of the label, by epoch"
 
 
 def test_a_lasso_lists_what_is_inside(browser, visiting, world):
@@ -289,18 +295,191 @@ def press_on(browser, name):
     browser.execute_script("document.getElementById(arguments[0]).click()", name)
 
 
+def open_at(browser, page, width):
+    look(browser, width=width, touch=width < 500)
+    assert visit(browser, page) == []
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_pressing_a_tile_tells_of_it_in_view(browser, world, width):
+    open_at(browser, world.page, width)
+    tile = "[data-list=pruned] .tile:last-child"
+    browser.execute_script("document.querySelector(arguments[0]).scrollIntoView()", tile)
+    browser.execute_script("document.querySelector(arguments[0]).click()", tile)
+    sample = ask(browser, "document.querySelector(arguments[0]).dataset.id", tile)
+    assert card(browser)["id"] == sample
+    assert in_view(browser, "#card")
+    assert ask(browser, "document.querySelector(arguments[0]).ariaCurrent", tile) == "true"
+    if width < 500:
+        press_on(browser, "panel-close")
+        assert not in_view(browser, "#card")
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_a_lasso_shows_what_it_took_in_view_and_on_the_map(browser, world, width):
+    open_at(browser, world.page, width)
+    inside = [(0.005, 0.05), (0.065, 0.05), (0.065, 0.3), (0.005, 0.3), (0.005, 0.06)]
+    if width < 500:
+        press_lasso(browser)
+        draw_by_finger(browser, [place(browser, x, y) for x, y in inside])
+    else:
+        lasso(browser, inside)
+    until(browser, "!document.getElementById('chosen').hidden")
+    assert chosen(browser)[1] == np.flatnonzero(world.y < 0.3).tolist()
+    for part in ("#chosen-title", "#chosen-file"):
+        assert in_view(browser, part)
+    browser.execute_script("delete document.getElementById('panel').dataset.open")
+    others = np.flatnonzero((world.y > 0.5) & ~world.kept)
+    painted_as(browser, world, 1, LOUD if world.kept[1] else QUIET)
+    when(lambda: min(color_of(browser, world, others[-1])) > 200, "others are not faint")
+    press_on(browser, "chosen-clear")
+    painted_as(browser, world, others[-1], QUIET)
+
+
+def press_lasso(browser):
+    browser.execute_script(
+        "map.plot.toolbar.tools.find((tool) => tool.type === 'LassoSelectTool').active = true"
+    )
+
+
+def test_a_finger_scrolls_past_the_map(browser, world):
+    """Unless the lasso was pressed; after one drawing it rests again."""
+    open_at(browser, world.page, 390)
+    across, down = place(browser, world.x[20], world.y[20])
+    at = ask(browser, "scrollY")
+    swipe(browser, across, down, 250)
+    assert ask(browser, "scrollY") > at + 200
+    corners = [place(browser, x, y) for x, y in ((0.005, 0.3), (0.03, 0.9), (0.05, 0.3))]
+    at = ask(browser, "scrollY")
+    press_lasso(browser)
+    draw_by_finger(browser, corners)
+    until(browser, "chosen.length > 0")
+    assert ask(browser, "scrollY") == at
+    assert ask(browser, "getComputedStyle(document.querySelector('.touch')).display") == "inline"
+    across, down = place(browser, world.x[20], world.y[20])
+    browser.execute_script("delete document.getElementById('panel').dataset.open")
+    at = ask(browser, "scrollY")
+    swipe(browser, across, down, 250)
+    assert ask(browser, "scrollY") > at + 200
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_the_slider_says_its_number_and_its_result_at_once(browser, world, width):
+    open_at(browser, world.page, width)
+    browser.execute_script("document.getElementById('share').scrollIntoView({block: 'center'})")
+    assert text(browser, "#share-value") == "37.0 %"
+    assert text(browser, "#share-result").startswith("20 samples of mean confidence")
+    slide(browser, 10)
+    assert text(browser, "#share-value") == "10.0 %"
+    for part in ("#share", "#share-value", "#share-result", ".what-if code"):
+        assert in_view(browser, part), part
+
+
+def test_the_beta_density_has_a_scale(browser, visiting, world):
+    visiting(world.page, anew=False)
+    density = np.array(ask(browser, "[...map.density.data.density]"))
+    assert density.mean() == pytest.approx(1)  # over confidences from 0 to 1
+    assert ask(browser, "map.beta.x_range.end") > density.max()
+    assert ask(browser, "map.beta.below[0].major_label_text_font_size") != "0px"
+
+
+def lab(colors):
+    """Give colours in CIELAB (D65), where a distance of 2 can just be seen."""
+    linear = np.where(colors > 0.04045, ((colors + 0.055) / 1.055) ** 2.4, colors / 12.92)
+    to_xyz = np.array(
+        [[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]]
+    )
+    x, y, z = np.cbrt((linear @ to_xyz.T) / [0.9505, 1, 1.089]).T
+    return np.stack([116 * y - 16, 500 * (x - y), 200 * (y - z)], axis=1)
+
+
+@pytest.mark.parametrize(("classes", "apart"), [(10, 30), (100, 7)])
+def test_colors_of_classes_are_told_apart(browser, visiting, home, classes, apart):
+    visiting(write_odd(home, f"{classes} classes", classes * 5, labels=classes))
+    colored_by(browser, "class")
+    swatches = "[...document.querySelectorAll('#legend .swatch')].map((s) => s.style.background)"
+    colors = [[*map(int, re.findall(r"\d+", each))] for each in ask(browser, swatches)]
+    assert len(colors) == classes
+    seen = lab(np.array(colors) / 255)
+    distances = np.linalg.norm(seen[:, None] - seen, axis=2)
+    assert distances[np.triu_indices(classes, 1)].min() > apart
+    assert ((seen[:, 0] > 25) & (seen[:, 0] < 85)).all()  # on dark and on light
+    browser.execute_script("document.querySelectorAll('#legend button')[3].click()")
+    assert text(browser, "#legend").split() == ["3", "others"]
+
+
+def test_names_are_on_the_tiles_and_in_the_file_that_edit_takes(
+    browser, visiting, home, tmp_path, dualprune
+):
+    names = [f'some folder/photo {i}, "{i}".png' for i in range(30)]
+    names[4] = "=1+1.png"
+    labels = np.arange(30) % 2
+    probability = np.random.default_rng(0).uniform(0.05, 0.95, (EPOCHS, 30))
+    beliefs = between_two(probability, labels, 1 - labels, 2)
+    run = write_beliefs(home / "named", beliefs, labels, names=names)
+    coreset = choose(run, "dual+beta", keep=15)
+    coreset.save(tmp_path / "small")
+    facts = gather(run, coreset)
+    visiting(write_report(home / "named.html", facts, folder=tmp_path / "small"))
+    shown = (
+        "[...document.querySelectorAll(arguments[0])].map((each) => [each.textContent, each.title])"
+    )
+    listed = dict(ask(browser, shown, "[data-list=kept] .file"))
+    assert listed == {names[i].split("/")[-1]: names[i] for i in coreset.ids}
+    listed = [4, 7, *coreset.ids[:3].tolist()]
+    browser.execute_script("choose(arguments[0])", listed)
+    file = downloaded(browser, tmp_path, "#chosen-file")
+    with file.open(newline="") as opened:
+        rows = list(csv.DictReader(opened))
+    assert [int(row["id"]) for row in rows] == listed
+    assert [row["name"] for row in rows] == [names[i].replace("=", "'=") for i in listed]
+    assert [row["label"] for row in rows] == [str(i % 2) for i in listed]
+    words = shlex.split(text(browser, "#chosen pre"))
+    assert words == ["dualprune", "edit", "small", "--drop", "ids.csv", "--out", "edited"]
+    paths = [
+        str(tmp_path / word) if word in ("small", "ids.csv", "edited") else word for word in words
+    ]
+    assert dualprune(*paths[1:])[0] == 0
+    edited = Coreset.load(tmp_path / "edited").ids
+    assert edited.tolist() == np.setdiff1d(coreset.ids, listed).tolist()
+
+
+def test_no_column_is_lost_on_a_phone(browser, hostile):
+    open_at(browser, hostile, 390)
+    for table in ("details table", "#accuracies + * table"):
+        edges = ask(
+            browser,
+            "[...document.querySelectorAll(`${arguments[0]} :is(th, td)`)]"
+            ".map((cell) => cell.getBoundingClientRect().right)",
+            table,
+        )
+        assert len(edges) > 5
+        limit = ask(
+            browser,
+            "document.querySelector(arguments[0]).parentElement.getBoundingClientRect().right",
+            table,
+        )
+        assert max(edges) <= limit + 0.5
+        assert limit < 390
+
+
 def test_the_slider_keeps_what_the_library_would(browser, visiting, crowd):
     visiting(crowd.page)
     before = ask(browser, "[...map.density.data.density]")
     assert ask(browser, "document.getElementById('share-back').hidden")
     assert (crowd.coreset.columns["score"] == 0).sum() == 40
     assert slide(browser) == crowd.coreset.ids.tolist()
-    assert text(browser, "#share-result").startswith("33.5 % kept, 201 samples, of mean confidence")
+    assert text(browser, "#share-value") == "33.5 %"
+    start = text(browser, "#share-result")
+    assert start.startswith("201 samples of mean confidence")
     densities = {}
     for percent in (1, 5, 30, 33.3, 60, 90, 97, 99):
         k = int(600 * percent / 100 + 0.5)
         assert slide(browser, percent) == crowd.keeping(k).tolist(), percent
-        assert f"kept, {k} samples" in text(browser, "#share-result")
+        assert text(browser, "#share-value") == f"{percent:.1f} %"
+        assert text(browser, "#share-result").startswith(f"{k} samples of mean confidence")
+        numbers = "[...document.querySelectorAll('.count')].map((each) => each.textContent)"
+        assert set(ask(browser, numbers)) == {str(k)}  # the commands keep as many
         assert "NaN" not in text(browser, "#share-result")
         densities[percent] = tuple(ask(browser, "[...map.density.data.density]"))
     assert len(set(densities.values())) == len(densities)
@@ -311,7 +490,7 @@ def test_the_slider_keeps_what_the_library_would(browser, visiting, crowd):
     press_on(browser, "share-back")
     assert ask(browser, "[...column.id].filter((_, i) => kept[i])") == crowd.coreset.ids.tolist()
     assert ask(browser, "[...map.density.data.density]") == before
-    assert text(browser, "#share-result") == ""
+    assert text(browser, "#share-result") == start
     assert float(ask(browser, "document.getElementById('share').value")) == pytest.approx(33.5)
     assert ask(browser, "document.getElementById('share-back').hidden")
 
@@ -320,6 +499,11 @@ def test_it_works_with_the_keyboard(browser, visiting, world):
     visiting(world.page)
     press(browser, Keys.TAB)
     assert ask(browser, "document.activeElement.className") == "skip"
+    tab_to(browser, "share")
+    press(browser, Keys.ARROW_RIGHT)
+    moved = text(browser, "#share-value")
+    press(browser, Keys.ARROW_RIGHT)
+    assert text(browser, "#share-value") != moved
     tab_to(browser, "moon")
     press(browser, Keys.ARROW_DOWN)
     first = int(until(browser, "document.getElementById('card').dataset.id"))
@@ -339,11 +523,6 @@ def test_it_works_with_the_keyboard(browser, visiting, world):
     press(browser, Keys.ARROW_UP, Keys.ENTER, Keys.ENTER)
     second = int(ask(browser, "document.getElementById('card').dataset.id"))
     assert chosen(browser)[1] == [first, second]
-    tab_to(browser, "share")
-    press(browser, Keys.ARROW_RIGHT)
-    moved = until(browser, "document.getElementById('share-result').textContent")
-    press(browser, Keys.ARROW_RIGHT)
-    assert text(browser, "#share-result") != moved
 
 
 def tab_to(browser, name):
@@ -387,7 +566,7 @@ def test_tiles_show_their_sample(browser, visiting, world):
     assert card(browser)["id"] == str(lists["suspects"][0])
     told = text(browser, "[data-list=suspects] .tile")
     label = world.labels[lists["suspects"][0]]
-    assert told == f"{'abcd'[label]} → {'abcd'[(label + 1) % 4]}"
+    assert told == f"{'abcd'[label]} → {'abcd'[(label + 1) % 4]}#{lists['suspects'][0]}"
 
 
 def test_dark_and_light(browser, visiting, world):
@@ -397,7 +576,7 @@ def test_dark_and_light(browser, visiting, world):
         ".filter((model) => model.type === 'Figure')"
         ".map((plot) => [plot.background_fill_color, plot.below[0].axis_label_text_color])"
     )
-    empty = (world.x[0] + world.x[1]) / 2, 0.4
+    empty = (world.x[0] + world.x[1]) / 2, 0.45  # beside the grid
     seen = {}
     for dark in (False, True, False):
         look(browser, dark=dark)
@@ -450,7 +629,7 @@ def test_hostile_names_are_only_text(browser, visiting, home, hostile):
         assert one == other
     cut = {safe_text(name) for name in HOSTILE}
     said = "[...document.querySelectorAll(arguments[0])].map((each) => each.textContent)"
-    for selector in ("#class option + option", "#legend bdi", "details bdi"):
+    for selector in ("#class option + option", "#legend bdi", "main details bdi"):
         assert set(ask(browser, said, selector)) == cut, selector
     assert set(ask(browser, said, "#accuracies + * bdi")) == cut | {"all the data"}
     summary = text(browser, ".summary")
@@ -508,7 +687,7 @@ def check_slider(browser, samples, scored):
     """Without a coreset, kept is what the slider says."""
     colored_by(browser, "kept")
     half = max(1, samples // 2)
-    assert f"50.0 % kept, {half} samples" in text(browser, "#share-result")
+    assert text(browser, "#share-result").startswith(f"{half} samples of mean confidence")
     assert ask(browser, "map.painting.marked.reduce((sum, is) => sum + is, 0)") == half
     assert len(slide(browser, 1)) == max(1, samples // 100)
     assert len(slide(browser, 100)) == scored
@@ -531,7 +710,7 @@ def test_a_part_of_many_samples_is_drawn(browser, visiting, home, monkeypatch):
     assert ask(browser, "document.getElementById('moon').dataset.painted") == "20"
     assert "20 of 100 samples are drawn" in text(browser, ".note")
     assert len(slide(browser, 50)) == 10
-    assert "samples" not in text(browser, "#share-result")
+    assert text(browser, "#share-result").startswith("50 samples of mean confidence")
 
 
 @pytest.mark.parametrize("name", ["world", "hostile"])

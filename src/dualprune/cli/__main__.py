@@ -11,6 +11,7 @@ from dualprune.cli.audit import audit
 from dualprune.cli.compare import compare
 from dualprune.cli.demo import demo
 from dualprune.cli.doctor import doctor
+from dualprune.cli.edit import edit
 from dualprune.cli.examples import epilog
 from dualprune.cli.methods import methods
 from dualprune.cli.printing import visible
@@ -35,7 +36,7 @@ app = typer.Typer(
 )
 app.add_typer(score, name="score")
 app.add_typer(select, name="select")
-for _command in (*_RESUMING, report, audit, methods, doctor):
+for _command in (*_RESUMING, edit, report, audit, methods, doctor):
     app.command(epilog=epilog(_command.__name__))(_command)
 
 

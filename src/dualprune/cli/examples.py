@@ -14,6 +14,7 @@ EXAMPLES = {
     "select": ["dualprune select beta run --keep 0.1 --out small"],
     "train": ["dualprune train photos/ --coreset pruned --out trained"],
     "compare": ["dualprune compare photos/ --method dual+beta --method random --out compared"],
+    "edit": ["dualprune edit pruned --drop ids.csv --out edited"],
     "report": ["dualprune report pruned --data photos/"],
     "audit": ["dualprune audit run --show 50 --out audited"],
     "reproduce": [

@@ -53,7 +53,8 @@ def report(
     facts = gather(recorded, Coreset.load(folder) if chosen else None)
     samples = _samples(data, texts, download)
     lines = () if results is None else _lines(results)
-    print_path(write_report(out or folder / "report.html", facts, samples=samples, results=lines))
+    path, home = out or folder / "report.html", folder if chosen else None
+    print_path(write_report(path, facts, samples=samples, results=lines, folder=home))
 
 
 def _lines(results: Path) -> "list[Line]":

@@ -2,5 +2,6 @@
 
 from dualprune.coreset.card import Card, ShortClass, Training
 from dualprune.coreset.coreset import Coreset, digest
+from dualprune.coreset.ids import read_ids
 
-__all__ = ["Card", "Coreset", "ShortClass", "Training", "digest"]
+__all__ = ["Card", "Coreset", "ShortClass", "Training", "digest", "read_ids"]

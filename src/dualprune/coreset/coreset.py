@@ -3,7 +3,7 @@
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from hashlib import sha256
 from operator import length_hint
 from pathlib import Path
@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from dualprune.arguments import checked
 from dualprune.coreset.card import Card
+from dualprune.coreset.ids import check_ids
 from dualprune.errors import DamagedError, InputError, MissingError
 from dualprune.files import (
     exists,
@@ -30,6 +31,7 @@ FORMAT = 2
 _FILE = re.compile(r"coreset\.parquet(/\d{12}\.parquet)?")
 PART = 2**24
 """Samples per file."""
+EDITED = ", edited by hand"
 
 
 def digest(ids: Array) -> str:
@@ -116,6 +118,34 @@ class Coreset:
             paths = {folder / name: sha for name, sha in sorted(files.items())}
         table = pa.concat_tables([read_table(file, sha256=sha) for file, sha in paths.items()])
         return _with_ids(folder, card, table)
+
+    def with_ids(self, ids: Array) -> "Coreset":
+        """Give a coreset of ids chosen by hand; `why` says which of them were added or dropped."""
+        if not len(ids):
+            raise InputError("nothing would be kept; give at least one id")
+        ids = np.unique(check_ids(ids, self.card.samples))
+        changes = {"added": np.setdiff1d(ids, self.ids), "dropped": np.setdiff1d(self.ids, ids)}
+        why = np.array(self.columns.get("why", np.full(self.card.samples, "")), object)
+        if (why[changes["added"]] == "unreadable").any():
+            raise InputError("some of these ids could not be read; they cannot be kept")
+        for change, members in changes.items():
+            why[members] = change
+        counts = {change: len(members) for change, members in changes.items()}
+        counts["unreadable"] = self.card.samples - self.card.readable
+        card = replace(
+            self.card,
+            method=f"{self.card.method.removesuffix(EDITED)}{EDITED}",
+            selector="by hand",
+            k=len(ids),
+            ids_sha256=digest(ids),
+            select_knobs={},
+            reads={},
+            values={},
+            reasons={reason: count for reason, count in counts.items() if count},
+            short=[],
+            training=None,
+        )
+        return Coreset(ids, card, {**self.columns, "why": why})
 
     def apply(self, data: Any) -> Any:
         """Give the kept part of an array, a tensor or a map-style dataset."""

@@ -304,5 +304,7 @@ def illustrate(
         paths.append(out / "moon.png")
         draw_moons(paths[0], facts.variability, facts.confidence, panels)
     if find_spec("bokeh") is not None:
-        paths.append(write_report(out / "report.html", facts, samples=images, results=results))
+        paths.append(
+            write_report(out / "report.html", facts, samples=images, results=results, folder=out)
+        )
     return paths

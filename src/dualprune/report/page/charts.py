@@ -51,15 +51,16 @@ def moon(facts: Facts) -> dict[str, Any]:
 
 def _density(confidences: Range1d) -> figure:
     plot = figure(
+        name="beta",
         width=80,
         height=520,
         tools="",
         toolbar_location=None,
         y_range=confidences,
         x_range=Range1d(0, 1),
-        x_axis_label="Beta",
+        x_axis_label="Beta density",
     )
-    plot.xaxis.major_label_text_font_size = "0px"
+    plot.xaxis.ticker.desired_num_ticks = 2
     plot.yaxis.visible = False
     plot.grid.visible = False
     source = ColumnDataSource({"density": [0.0], "confidence": [0.0]}, name="density")

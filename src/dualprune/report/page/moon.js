@@ -10,15 +10,31 @@ function between(ramp, share) {
   return ramp[low].map((value, i) => Math.round(value + (place - low) * (ramp[low + 1][i] - value)));
 }
 
-function classColor(label) { // hues a golden angle apart, so that consecutive classes differ
-  const hue = (label * 137.508) % 360;
-  const part = (n) => {
-    const k = (n + hue / 30) % 12;
-    return Math.round(255 * (0.5 - 0.35 * Math.max(-1, Math.min(k - 3, 9 - k, 1))));
-  };
-  return [part(0), part(8), part(4)];
+function oklab(color) { // a space in which distances are as they look
+  const [r, g, b] = color.map((c) => (c > 10 ? ((c / 255 + 0.055) / 1.055) ** 2.4 : c / 255 / 12.92));
+  const [l, m, s] = [0.4122 * r + 0.5363 * g + 0.0514 * b, 0.2119 * r + 0.6807 * g + 0.1074 * b, 0.0883 * r + 0.2817 * g + 0.63 * b].map(Math.cbrt);
+  return [0.2105 * l + 0.7936 * m - 0.0041 * s, 1.978 * l - 2.4286 * m + 0.4506 * s, 0.0259 * l + 0.7828 * m - 0.8087 * s];
 }
 
+const squaredDistance = (one, other) => one.reduce((sum, value, i) => sum + (value - other[i]) ** 2, 0);
+
+function distinctColors(wanted) { // each as far as can be from those before it, and readable on light and dark
+  const levels = Array.from({ length: 16 }, (_, i) => 17 * i);
+  const colors = levels.flatMap((r) => levels.flatMap((g) => levels.map((b) => [r, g, b])));
+  const candidates = colors.map((color) => ({ color, seen: oklab(color), nearest: Infinity }))
+    .filter(({ seen: [light, a, b] }) => light > 0.45 && light < 0.83 && Math.hypot(a, b) > 0.08 && Math.hypot(a, b) < 0.23);
+  const picked = [];
+  for (let next = candidates.find(({ color }) => color.join() === "51,119,221"); picked.length < wanted; next = candidates.reduce((far, c) => (c.nearest > far.nearest ? c : far))) {
+    picked.push(next.color);
+    for (const c of candidates) c.nearest = Math.min(c.nearest, squaredDistance(c.seen, next.seen));
+  }
+  return picked;
+}
+
+const CLASS_COLORS = distinctColors(Math.min(report.classes.length, 256));
+const classColor = (label) => (label < 0 ? QUIET : CLASS_COLORS[label % CLASS_COLORS.length]);
+
+const faint = (color) => ((color & 0xffffff) | 0x30000000) >>> 0;
 const packed = ([red, green, blue]) => (0xff000000 | (blue << 16) | (green << 8) | red) >>> 0;
 
 // Which color each point has, and which are painted last.
@@ -43,6 +59,7 @@ class MoonMap {
     this.raster = document_.get_model_by_name("raster");
     this.here = document_.get_model_by_name("here");
     this.density = document_.get_model_by_name("density");
+    this.beta = document_.get_model_by_name("beta");
     this.NDArray = this.raster.data.image[0].constructor;
     this.painting = { colors: new Uint32Array(count) };
     this.at = -1;
@@ -72,14 +89,14 @@ class MoonMap {
     if (wide < 1 || tall < 1) return;
     const pixels = new Uint32Array(wide * tall);
     const radius = devicePixelRatio * (count > 20000 ? 1.3 : count > 3000 ? 2 : 3.5);
-    const { colors, marked } = this.painting;
+    const { colors, marked, listed } = this.painting;
     let painted = 0;
-    for (const pass of marked ? [0, 1] : [undefined]) {
+    for (const pass of [0, 1, 2, 3].slice(0, listed ? 4 : marked ? 2 : 1)) { // what is marked and what is listed, on top
       for (let i = 0; i < count; i++) {
-        if (marked && Number(marked[i]) !== pass) continue;
+        if ((listed?.[i] ? 2 : 0) + (marked?.[i] ? 1 : 0) !== pass) continue;
         const across = ((column.variability[i] - x) / w) * wide, up = ((column.confidence[i] - y) / h) * tall;
         if (!(across >= 0 && across < wide && up >= 0 && up < tall)) continue;
-        disc(pixels, wide, tall, across, up, radius, colors[i]);
+        disc(pixels, wide, tall, across, up, radius, listed && pass < 2 ? faint(colors[i]) : colors[i]);
         painted++;
       }
     }
@@ -139,10 +156,12 @@ class MoonMap {
 
   drawDensity(share) {
     const [a, b] = betaParameters(share);
-    const confidence = Array.from({ length: 201 }, (_, i) => i / 200);
+    const confidence = Array.from({ length: 200 }, (_, i) => (i + 0.5) / 200);
     const logs = confidence.map((p) => logDensity(p, a, b));
     const most = Math.max(...logs);
-    this.density.data = { confidence, density: logs.map((log) => 0.95 * Math.exp(log - most)) };
+    const heights = logs.map((log) => Math.exp(log - most)), area = heights.reduce((sum, height) => sum + height, 0) / 200;
+    this.density.data = { confidence, density: heights.map((height) => height / area) };
+    this.beta.x_range.end = 1.1 / area;
   }
 }
 

@@ -19,11 +19,17 @@ function legend(mode, oneClass) {
     const [low, high] = scoreLimits();
     line.replaceChildren(`${report.scoreName}: ${low.toPrecision(2)} `, ramp, ` ${high.toPrecision(2)} and more`);
   } else if (mode === "class" && oneClass < 0) {
-    const shown = report.classes.slice(0, 20).flatMap((name, label) => [swatch(classColor(label)), " ", isolated(name)]);
-    line.replaceChildren(...shown, report.classes.length > 20 ? ` and ${report.classes.length - 20} more` : "");
+    const shown = report.classes.slice(0, 100).map((name, label) => {
+      const button = element("button", "", "plain");
+      button.type = "button";
+      button.append(swatch(classColor(label)), isolated(name));
+      button.addEventListener("click", () => { byId("class").value = label; recolor(); });
+      return button;
+    });
+    line.replaceChildren(...shown, report.classes.length > 100 ? ` and ${report.classes.length - 100} more` : "");
   } else {
     const name = { kept: "kept", suspect: "suspect label", class: className(oneClass) }[mode];
-    line.replaceChildren(swatch(LOUD), " ", isolated(name), swatch(QUIET), ` others`);
+    line.replaceChildren(swatch(LOUD), isolated(name), " ", swatch(QUIET), "others");
   }
 }
 
@@ -32,7 +38,9 @@ function recolor() {
   if (mode === "kept" && !kept) return byId("share").dispatchEvent(new Event("input")); // nothing was chosen yet
   const oneClass = Number(byId("class").value);
   byId("one-class").hidden = mode !== "class";
-  map.color(painting(mode, kept, oneClass));
+  const listed = chosen.length ? new Uint8Array(count) : null;
+  for (const sample of chosen) listed[sample] = 1;
+  map.color({ ...painting(mode, kept, oneClass), listed });
   legend(mode, oneClass);
 }
 
@@ -43,8 +51,19 @@ function choose(samples) {
   const shown = [...samples].sort((a, b) => (picture[b] >= 0) - (picture[a] >= 0)).slice(0, 240);
   const part = shown.length < samples.length ? `; ${shown.length} of them below` : "";
   byId("chosen-title").textContent = `${grouped(samples.length)} chosen${counted("kept", kept)}${counted("with a suspect label", column.suspect)}${part}`;
-  byId("chosen-file").href = `data:text/csv,id%0A${samples.map((i) => column.id[i]).join("%0A")}%0A`;
+  const file = byId("chosen-file");
+  URL.revokeObjectURL(file.href);
+  file.href = URL.createObjectURL(new Blob([listOf(samples)], { type: "text/csv" }));
   fill(byId("chosen-tiles"), shown);
+  openPanel(byId("chosen"));
+  recolor();
+}
+
+function listOf(samples) { // as CSV; a quote goes before what a spreadsheet would take for a formula
+  const cell = (text) => `"${text.replace(/^[=+\-@\t\r]/, "'$&").replaceAll('"', '""')}"`;
+  const row = (i) => [column.id[i], ...(report.names ? [cell(report.names[i])] : []), cell(className(column.label[i]))];
+  const head = ["id", ...(report.names ? ["name"] : []), "label"];
+  return [head, ...samples.map(row)].map((cells) => `${cells.join()}\n`).join("");
 }
 
 function listenToMap(plot) {
@@ -57,7 +76,9 @@ function listenToMap(plot) {
     if (sample >= 0) showCard(sample);
   });
   plot.on_event("selectiongeometry", ({ geometry, final }) => {
-    if (final && geometry.type === "poly") choose(map.inside(geometry));
+    if (!final || geometry.type !== "poly") return;
+    choose(map.inside(geometry));
+    if (TOUCH.matches) restLasso(plot);
   });
   byId("moon").addEventListener("keydown", (event) => {
     const [from] = event.composedPath();
@@ -73,27 +94,33 @@ function listenToMap(plot) {
   });
 }
 
-function describeShare(share) {
-  const parts = [`${percent(share)} kept`];
-  if (count === report.samples) parts.push(`${grouped(kept.reduce((sum, is) => sum + is, 0))} samples`);
-  const mean = kept.reduce((sum, is, i) => sum + (is ? column.confidence[i] : 0), 0) / kept.reduce((sum, is) => sum + is, 0);
-  parts.push(`of mean confidence ${mean.toFixed(2)}`);
-  const suspects = column.suspect.reduce((sum, is) => sum + is, 0);
-  if (suspects) parts.push(`with ${percent(kept.reduce((sum, is, i) => sum + is * column.suspect[i], 0) / suspects)} of the suspect labels`);
+function describeShare(share, mask) { // and give how many samples that is
+  const size = Math.max(1, Math.round(share * report.samples)), sum = (values) => values.reduce((total, value) => total + value, 0);
+  const held = sum(mask), suspects = sum(column.suspect);
+  const mean = mask.reduce((total, is, i) => total + (is ? column.confidence[i] : 0), 0) / held;
+  const parts = [`${grouped(count === report.samples ? held : size)} samples of mean confidence ${mean.toFixed(2)}`];
+  if (suspects) parts.push(`with ${percent(mask.reduce((total, is, i) => total + is * column.suspect[i], 0) / suspects)} of the suspect labels`);
+  byId("share-value").textContent = percent(share);
   byId("share-result").textContent = `${parts.join(", ")} (c_D ${report.whatIf.cD}, C ${report.whatIf.concentration}).`;
+  return size;
 }
 
 function listenToShare() {
   const slider = byId("share"), back = byId("share-back");
   const start = report.whatIf.share;
   slider.min = Math.min(1, 100 * start);
+  const show = (share, mask) => {
+    map.drawDensity(share);
+    return describeShare(share, mask);
+  };
   slider.value = 100 * start;
-  map.drawDensity(start);
+  show(start, keptAt(start));
   slider.addEventListener("input", () => {
     const share = slider.value / 100;
     kept = keptAt(share);
-    map.drawDensity(share);
-    describeShare(share);
+    const size = show(share, kept);
+    for (const number of document.querySelectorAll(".count")) number.textContent = size === 1 ? "01" : size; // a bare 1 could be a share
+    byId("share-command")?.classList.remove("idle");
     document.querySelector("input[value=kept]").checked = true;
     if (back) back.hidden = false;
     recolor();
@@ -101,8 +128,8 @@ function listenToShare() {
   back?.addEventListener("click", () => {
     kept = column.kept;
     slider.value = 100 * start;
-    map.drawDensity(start);
-    byId("share-result").textContent = "";
+    show(start, keptAt(start));
+    byId("share-command")?.classList.add("idle");
     back.hidden = true;
     recolor();
   });
@@ -120,6 +147,12 @@ function applyTheme(plots) { // the page's colors, dark or light
   }
 }
 
+const TOUCH = matchMedia("(pointer: coarse)");
+
+function restLasso(plot) { // so that a finger scrolls the page; the toolbar has the lasso
+  for (const tool of plot.toolbar.tools) if (tool.type === "LassoSelectTool") tool.active = false;
+}
+
 async function start() {
   Bokeh.require("core/ui_gestures").UIGestures.press_threshold = 2 ** 31 - 1; // ms; after it a lasso would not start
   await Promise.all(report.charts.map((item) => Bokeh.embed.embed_item(item)));
@@ -133,8 +166,11 @@ async function start() {
   for (const control of [...document.querySelectorAll("input[name=color]"), select]) control.addEventListener("change", recolor);
   document.querySelector(column.kept ? "input[value=kept]" : "input[value=score]").checked = true;
   listenToMap(moon);
+  if (TOUCH.matches) restLasso(moon);
+  if (innerWidth < 800) for (const plot of [moon, map.beta]) plot.height = 400;
   if (report.whatIf) listenToShare();
   byId("chosen-clear").addEventListener("click", () => choose([]));
+  byId("panel-close").addEventListener("click", () => delete byId("panel").dataset.open);
   const dark = matchMedia("(prefers-color-scheme: dark)");
   dark.addEventListener("change", () => applyTheme(plots));
   applyTheme(plots);

@@ -20,6 +20,7 @@ from dualprune.report.page.content import content
 from dualprune.report.page.pack import safe_json, safe_text
 from dualprune.report.page.pictures import draw_sheet
 from dualprune.report.page.shown import choose_shown
+from dualprune.report.page.steps import another_share, edit_by_list, places, steps
 from dualprune.report.page.summary import class_names, per_class, repeat, rows
 from dualprune.run import Run
 
@@ -37,6 +38,7 @@ def write_report(
     *,
     samples: Samples = None,
     results: Sequence[Result] = (),
+    folder: Path | None = None,
 ) -> Path:
     """Write one HTML file that needs nothing else: no server, no network.
 
@@ -48,12 +50,14 @@ def write_report(
         The images, for thumbnails, or the texts, for snippets; one per sample.
     results
         The lines of `results.jsonl`, as `compare` writes them.
+    folder
+        Where the coreset is saved, so that the commands on the page can name it.
     """
     if find_spec("bokeh") is None:
         raise MissingError("the page needs Bokeh: pip install 'dualprune[report]'")
     refuse_to_replace(Path(path), "a page of dualprune", _check_page)
     _refuse_other_samples(facts.run, samples)
-    write(Path(path), _render(facts, samples, results).encode())
+    write(Path(path), _render(facts, samples, results, folder).encode())
     return Path(path)
 
 
@@ -71,10 +75,11 @@ def _refuse_other_samples(run: Run, samples: Samples) -> None:
         raise InputError(f"the images are not those that {run.path} was recorded of")
 
 
-def _render(facts: Facts, samples: Samples, results: Sequence[Result]) -> str:
+def _render(facts: Facts, samples: Samples, results: Sequence[Result], folder: Path | None) -> str:
     from dualprune.report.page import charts  # noqa: PLC0415 - loads Bokeh
 
     shown, names, compared = choose_shown(facts), class_names(facts.run), summarise(results)
+    at = places(facts, folder)
     sheet = draw_sheet(samples, shown.pictured) if isinstance(samples, Images) else None
     texts = None if isinstance(samples, Images) else samples
     plots = [charts.moon(facts), charts.scores(facts)]
@@ -88,7 +93,10 @@ def _render(facts: Facts, samples: Samples, results: Sequence[Result]) -> str:
         sheet=sheet,
         data=safe_json({**content(facts, shown, sheet, texts), "classes": names, "charts": plots}),
         rows=list(rows(facts)),
-        command=repeat(facts.coreset),
+        steps=list(steps(facts, at)),
+        another=another_share(facts, at),
+        edit=edit_by_list(facts, at),
+        again=repeat(facts.coreset),
         facts=facts,
         shown=shown,
         classes=per_class(facts, names),

@@ -28,6 +28,14 @@ function snippet(sample) {
   return report.texts && picture[sample] >= 0 ? element("p", report.texts[picture[sample]]) : null;
 }
 
+function fileName(sample) { // its last part; the card has all of it
+  const name = report.names?.[sample] ?? `#${column.id[sample]}`;
+  const shown = element("span", "", "file");
+  shown.append(isolated(name.split("/").at(-1)));
+  shown.title = name;
+  return shown;
+}
+
 function tile(sample) {
   const button = element("button", "", "tile");
   button.type = "button";
@@ -38,7 +46,7 @@ function tile(sample) {
     other.append(isolated(className(column.predicted[sample])));
     button.append(other);
   }
-  if (!report.sheet && !report.texts) button.append(` #${column.id[sample]}`);
+  button.append(fileName(sample));
   button.addEventListener("click", () => showCard(sample));
   button.addEventListener("focus", () => showCard(sample));
   return button;
@@ -49,25 +57,25 @@ function fill(list, samples) {
   list.replaceChildren(...samples.map(tile));
 }
 
+function drawn(name, attributes, text = "") {
+  const node = document.createElementNS("http://www.w3.org/2000/svg", name);
+  for (const [attribute, value] of Object.entries(attributes)) node.setAttribute(attribute, value);
+  node.textContent = text;
+  return node;
+}
+
 function trajectory(sample) {
   const epochs = report.epochs.length;
   const belief = column.beliefs.subarray(sample * epochs, (sample + 1) * epochs);
-  const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
-  svg.setAttribute("viewBox", "-2 -2 104 54");
-  svg.setAttribute("preserveAspectRatio", "none");
-  svg.setAttribute("role", "img");
-  svg.setAttribute("aria-label", "The label's probability by epoch");
+  const svg = drawn("svg", { viewBox: "-13 -5 118 52", role: "img", "aria-label": "The label's probability by epoch" });
+  const first = report.epochs[0], last = report.epochs.at(-1);
+  const labels = [[-2, 2, "1", "end"], [-2, 19, "0.5", "end"], [-2, 36, "0", "end"], [0, 44, first, "start"], [50, 44, "epoch", "middle"]];
+  if (last > first) labels.push([100, 44, last, "end"]);
+  for (const [x, y, text, anchor] of labels) svg.append(drawn("text", { x, y, "text-anchor": anchor }, text));
   const points = [...belief.keys()].filter((i) => belief[i] !== 255)
-    .map((i) => `${(100 * i) / Math.max(epochs - 1, 1)},${50 - (50 * belief[i]) / 254}`);
-  for (const [color, corners] of [["var(--line)", "0,0 0,50 100,50"], ["var(--accent)", points.join(" ")]]) {
-    const line = document.createElementNS("http://www.w3.org/2000/svg", "polyline");
-    line.setAttribute("points", corners);
-    line.setAttribute("fill", "none");
-    line.setAttribute("stroke", color);
-    line.setAttribute("stroke-width", "2");
-    line.setAttribute("vector-effect", "non-scaling-stroke");
-    svg.append(line);
-  }
+    .map((i) => `${(100 * i) / Math.max(epochs - 1, 1)},${34 - (34 * belief[i]) / 254}`);
+  for (const height of [0, 17, 34]) svg.append(drawn("polyline", { points: `0,${height} 100,${height}`, class: "scale" }));
+  svg.append(drawn("polyline", { points: points.join(" "), class: "curve" }));
   return svg;
 }
 
@@ -91,12 +99,21 @@ function showCard(sample) {
     row.append(head);
     row.insertCell().append(isolated(value));
   }
-  const caption = `the label's probability, epochs ${report.epochs[0]} to ${report.epochs.at(-1)}`;
+  const caption = "probability of the label, by epoch";
   const hidden = (report.sheet || report.texts) && picture[sample] < 0;
   const notice = hidden ? element("p", `The page has ${report.sheet ? "pictures" : "texts"} of ${grouped(report.pictured.length)} samples, not of this one.`, "hint") : null;
-  const parts = [thumbnail(sample), snippet(sample), notice, table, trajectory(sample), element("p", caption, "hint")];
+  const parts = [thumbnail(sample), snippet(sample), notice, table, element("p", caption, "hint"), trajectory(sample)];
   const card = document.getElementById("card");
   card.dataset.id = column.id[sample];
   card.replaceChildren(...parts.filter(Boolean));
+  for (const shown of document.querySelectorAll(".tile[aria-current]")) shown.removeAttribute("aria-current");
+  for (const shown of document.querySelectorAll(`.tile[data-id="${column.id[sample]}"]`)) shown.setAttribute("aria-current", "true");
+  openPanel(card);
   map.point(sample);
+}
+
+function openPanel(part) { // which is always in view: beside the page, or on a phone at its bottom
+  const panel = document.getElementById("panel");
+  panel.dataset.open = "yes";
+  panel.scrollTop = Math.min(part.offsetTop, part.offsetTop + part.offsetHeight - panel.clientHeight);
 }

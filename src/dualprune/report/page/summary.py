@@ -57,9 +57,6 @@ def rows(facts: Facts) -> Iterator[tuple[str, str]]:
     yield "Labels", _suspects(facts)
     if training is not None:
         yield "Cost", _cost(training)
-    if card is not None:
-        yield "Seed", str(card.seed)
-        yield "SHA-256 of the kept ids", card.ids_sha256
 
 
 def _suspects(facts: Facts) -> str:
@@ -90,31 +87,29 @@ def repeat(coreset: Coreset | None) -> str | None:
     keep = card.k if card.k > 1 else "01"  # a bare 1 could be a share
     budget = {"keep": keep, "seed": card.seed, "out": "again"}
     if training is not None and training.workflow == "demo":
-        return _command("demo", out="again")
+        return command("demo", out="again")
     if training is not None and training.workflow == "prune":
         how = {"method": card.method, "model": training.model, "recipe": training.recipe}
         flags = {name: safe_text(value) for name, value in how.items()} | _for_classes(card)
         if training.size:
             flags["size"] = training.size
-        return _command(
-            "prune", safe_text(training.data), **flags, epochs=training.epochs, **budget
-        )
+        return command("prune", safe_text(training.data), **flags, epochs=training.epochs, **budget)
     if card.selector not in SELECTORS or (card.score or "dual") not in SCORES:
         return None  # a user's own function
-    return _select_again(card, budget | {"epochs": card.epochs})
+    return select_again(card, ["RUN"] * len(card.runs), **budget, epochs=card.epochs)
 
 
-def _select_again(card: Card, budget: dict[str, Any]) -> str:
-    """Score first where the score had knobs of its own, which `select` does not take."""
-    fn, runs, score, first = SELECTORS[card.selector], ["RUN"] * len(card.runs), card.score, ""
+def select_again(card: Card, runs: list[str], **budget: Any) -> str:
+    """Give the command; it scores first where the score had knobs, which `select` does not take."""
+    fn, score, first = SELECTORS[card.selector], card.score, ""
     if score and (changed := _changed(SCORES[score], card.score_knobs)):
         file = {"epochs": card.epochs, "out": "again.parquet"}
-        first = _command("score", score, *runs, **changed, **file) + " && "
+        first = command("score", score, *runs, **changed, **file) + " && "
         score = "again.parquet"
     by = {"score": score or "none"} if "scores" in inputs(fn) else {}
     reads = [word for pair in card.reads.items() for word in ("--reads", "=".join(pair))]
     changed = _changed(fn, card.select_knobs) | _for_classes(card)
-    return first + _command("select", card.selector, *runs, *reads, **by, **changed, **budget)
+    return first + command("select", card.selector, *runs, *reads, **by, **changed, **budget)
 
 
 def _for_classes(card: Card) -> dict[str, Any]:
@@ -131,10 +126,10 @@ def _changed(fn: Callable[..., Array], values: dict[str, Any]) -> dict[str, Any]
     return {name: value for name, value in chosen.items() if value != defaults[name]}
 
 
-def _command(*words: str, **flags: Any) -> str:
+def command(*words: str, **flags: Any) -> str:
     """Give a command, quoted for a shell.
 
-    >>> _command("select", "beta", "my run", c_d=4.0, seed=0)
+    >>> command("select", "beta", "my run", c_d=4.0, seed=0)
     "dualprune select beta 'my run' --c-d 4.0 --seed 0"
     """
     options = ((f"--{name.replace('_', '-')}", value) for name, value in flags.items())
