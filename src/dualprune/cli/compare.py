@@ -1,11 +1,12 @@
 """`dualprune compare`: which method keeps the better samples, on your data."""
 
+from functools import partial
 from typing import Annotated
 
 import typer
 
-from dualprune.cli.options import Data, Download, Model, Out, RecipeName
-from dualprune.cli.printing import print_path, print_table
+from dualprune.cli.options import Data, Download, Model, Out, Processes, RecipeName
+from dualprune.cli.printing import print_path, print_table, say
 from dualprune.cli.progress import watch
 
 
@@ -22,6 +23,7 @@ def compare(
     seeds: Annotated[int, typer.Option(min=1, help="How often to repeat everything.")] = 3,
     model: Model = "auto",
     recipe: RecipeName = "auto",
+    processes: Processes = None,
     download: Download = False,
 ) -> None:
     """Train on what each method keeps, and show accuracies with their deviation over seeds.
@@ -41,6 +43,8 @@ def compare(
         model=model,
         recipe=recipe,
         download=download,
+        processes=processes,
+        tell=partial(say, err=True),
         watch=watch,
     )
     for table in comparison.tables:

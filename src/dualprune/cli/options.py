@@ -20,6 +20,9 @@ Model = Annotated[
     str, typer.Option(help="What to train, such as resnet18 (a wrong name lists all); or auto.")
 ]
 Out = Annotated[Path, typer.Option(help="Folder to write; run the same command again to resume.")]
+Processes = Annotated[
+    int | None, typer.Option(min=1, help="How many trainings at a time; default all cores.")
+]
 RecipeName = Annotated[
     str, typer.Option("--recipe", help="How to train; auto chooses by the data and the machine.")
 ]

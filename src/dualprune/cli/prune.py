@@ -1,14 +1,16 @@
 """`dualprune prune`: from a set of images to the part that is worth training on."""
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Annotated, Literal
 
 import typer
 
-from dualprune.cli.options import Data, Download, Model, Out, RecipeName, Seed
+from dualprune.cli.options import Data, Download, Model, Out, Processes, RecipeName, Seed
 from dualprune.cli.printing import print_path, say
 from dualprune.cli.progress import watch
-from dualprune.coreset import Coreset
+from dualprune.coreset import Check, Coreset
+from dualprune.coreset.worth import pays
 
 
 def prune(
@@ -29,8 +31,12 @@ def prune(
     ] = None,
     check: Annotated[
         bool,
-        typer.Option("--check", help="Also train on it and on random ones; say which was better."),
+        typer.Option(
+            "--check", help="Also train on it, on all the data, and on what costs as much; compare."
+        ),
     ] = False,
+    check_seeds: Annotated[int, typer.Option(min=2, help="How often --check trains each.")] = 3,
+    processes: Processes = None,
     download: Download = False,
 ) -> None:
     """Record a short training, score every sample, keep what is worth training on.
@@ -50,7 +56,10 @@ def prune(
         seed=seed,
         materialize=materialize,
         check=check,
+        check_seeds=check_seeds,
+        processes=processes,
         download=download,
+        tell=partial(say, err=True),
         watch=watch,
     )
     print_path(out)
@@ -62,10 +71,8 @@ def prune(
         say("a page     pip install 'dualprune[report]' to have one to look at", err=True)
     if not (out / "moon.png").exists():
         say("figures    pip install 'dualprune[plot]' to have them drawn", err=True)
-    if check:
-        from dualprune.workflows.checking import read_check  # noqa: PLC0415 - loads torch
-
-        say(f"check      {read_check(out / 'check')}", err=True)
+    for line in _compared(coreset.card.check) if coreset.card.check else ():
+        say(line, err=True)
 
 
 def _summary(coreset: Coreset) -> Iterator[str]:
@@ -79,8 +86,33 @@ def _summary(coreset: Coreset) -> Iterator[str]:
     if training is not None:
         suspects = f"{training.suspects:,}" if training.suspects else "none"
         yield f"labels     {suspects} suspect; `dualprune audit` ranks them"
-        yield (
-            f"cost       training on it takes {training.coreset_passes:.3g} passes over the full "
-            f"set instead of {training.full_passes:.3g}; recording took {training.epochs:.3g}"
+        full, small, recording = (
+            training.full_passes,
+            training.coreset_passes,
+            card.recording_passes,
         )
+        yield (
+            f"cost       training on it takes {small:.3g} passes over the full set instead of "
+            f"{full:.3g}; recording took {recording:.3g}"
+        )
+        yield f"worth it   {pays(recording, small, full)}"
+        if card.check is None:
+            yield (
+                "           to train once, a shorter training on all the data or a new random part "
+                "every epoch costs the same, without recording; --check compares them"
+            )
     yield f"coreset    sha256 {card.ids_sha256[:16]}, seed {card.seed}"
+
+
+def _compared(check: Check) -> Iterator[str]:
+    """Give a small table of the check."""
+    yield (
+        f"check      {check.seeds} seeds (± their deviation), judged on {check.held_out:,} images "
+        "that were never trained on"
+    )
+    rows = [("trained on", "images", "accuracy %", "the coreset is"), *check.rows()]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        yield f"           {'  '.join(cells)}".rstrip()
+    yield f"           {check.advice()}"

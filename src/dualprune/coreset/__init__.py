@@ -2,5 +2,6 @@
 
 from dualprune.coreset.card import Card, Training
 from dualprune.coreset.coreset import Coreset, digest
+from dualprune.coreset.worth import Arm, Check
 
-__all__ = ["Card", "Coreset", "Training", "digest"]
+__all__ = ["Arm", "Card", "Check", "Coreset", "Training", "digest"]

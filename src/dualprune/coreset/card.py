@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from dualprune.coreset.worth import Arm, Check
 from dualprune.files import build
 
 
@@ -48,6 +49,8 @@ class Card:
         How many samples were `filled`, `cut_off`, `unscored`; the column `why` says which.
     versions, cpu
         Logarithms may differ in the last bit between kinds of CPU.
+    check
+        How training on it compares with other ways, if that was measured.
     """
 
     method: str
@@ -68,6 +71,7 @@ class Card:
     versions: dict[str, str] = field(default_factory=dict)
     cpu: dict[str, Any] = field(default_factory=dict)
     training: Training | None = None
+    check: Check | None = None
 
     @staticmethod
     def from_json(content: dict[str, Any]) -> "Card":
@@ -76,7 +80,15 @@ class Card:
             content = _from_format_1(content)
         training = content["training"]
         known = None if training is None else build(Training, training)
-        return build(Card, content | {"training": known})
+        check = content.get("check")
+        arms = [] if check is None else [build(Arm, arm) for arm in check["arms"]]
+        checked = None if check is None else build(Check, check | {"arms": arms})
+        return build(Card, content | {"training": known, "check": checked})
+
+    @property
+    def recording_passes(self) -> int:
+        """Passes over all samples that the recordings took, where `prune` made them."""
+        return 0 if self.training is None else self.training.epochs * len(self.runs)
 
 
 def _from_format_1(content: dict[str, Any]) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from dualprune.coreset.card import Card
+from dualprune.coreset.worth import Check
 from dualprune.errors import DamagedError, InputError, MissingError
 from dualprune.files import make_folders, read_json, read_table, reading, write_json, write_table
 from dualprune.signatures import Array
@@ -82,6 +83,12 @@ class Coreset:
         card = asdict(self.card)
         write_json(folder / "card.json", {"format": FORMAT, **card, "files": files})
         return folder
+
+    def save_check(self, path: str | os.PathLike[str], check: Check) -> "Coreset":
+        """Add a check to the card of this coreset in a folder, and give the coreset with it."""
+        file = Path(path) / "card.json"
+        write_json(file, read_json(file) | {"check": asdict(check)})
+        return replace(self, card=replace(self.card, check=check))
 
     @staticmethod
     def load(path: str | os.PathLike[str]) -> "Coreset":

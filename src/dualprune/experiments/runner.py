@@ -6,19 +6,25 @@ import os
 from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, wait
 from contextlib import contextmanager
+from math import inf
 from pathlib import Path
 from threading import Thread
 from typing import Any, BinaryIO
 
 import torch
 
+from dualprune.data import Images
 from dualprune.errors import InputError, WriteError
 from dualprune.experiments.grid import Cell, Grid, Recording, recordings
 from dualprune.experiments.kinds import KINDS
 from dualprune.experiments.results import NUMBERS, Line, append, made_with, read
+from dualprune.experiments.setting import Setting
 from dualprune.experiments.work import make_recording
 from dualprune.files import make_folders, refuse_foreign
 from dualprune.train import Watch, silent
+from dualprune.train.place import device
+
+_COPIED = 2**28  # most bytes of images that are sent to another process with every task
 
 
 def workplace(out: Path) -> Path:
@@ -55,6 +61,32 @@ class InThisProcess(Executor):
         future: Future[Any] = Future()
         future.set_result(fn(*args, **kwargs))
         return future
+
+
+def workers(setting: Setting, processes: int | None) -> int:
+    """How many processes train on images that were loaded here; by default one per core.
+
+    One on a GPU, and for images that are too large to copy or decoded while training.
+    """
+    if device().type == "cuda" or sum(map(_size, setting.loaded or ())) > _COPIED:
+        return 1
+    return processes or os.cpu_count() or 1
+
+
+def _size(images: Images) -> float:
+    decoded = images.squares if images.pixels is None else images.pixels
+    return inf if decoded is None else decoded.nbytes
+
+
+def run_loaded(
+    grid: Grid, out: Path, *, processes: int | None, tell: Callable[[str], None], watch: Watch
+) -> list[Line]:
+    """Run a grid of loaded images in processes of one thread, or here, where `watch` is told."""
+    count = workers(grid.setting, processes)
+    if count == 1:
+        return run(grid, out, pool=InThisProcess(), tell=tell, watch=watch)
+    with processes_of_one_thread(count) as pool:
+        return run(grid, out, pool=pool, tell=tell)
 
 
 def run(

@@ -1,9 +1,10 @@
 """prune: from a set of images to the part of it that is worth training on."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from importlib.util import find_spec
+from math import nan
 from pathlib import Path
 from typing import Literal
 
@@ -30,8 +31,8 @@ from dualprune.report.page import write_report
 from dualprune.run import Run
 from dualprune.select import budget
 from dualprune.signatures import Array
-from dualprune.train import APART, Setup, Watch, record, silent
-from dualprune.workflows.checking import against_random
+from dualprune.train import APART, Setup, Watch, record, seconds_recorded, silent
+from dualprune.workflows.checking import check as check_coreset
 
 
 def prune(
@@ -46,7 +47,10 @@ def prune(
     seed: int = 0,
     materialize: Literal["link", "copy"] | None = None,
     check: bool = False,
+    check_seeds: int = 3,
+    processes: int | None = 1,
     download: bool = False,
+    tell: Callable[[str], None] = lambda line: None,  # noqa: ARG005
     watch: Watch = silent,
 ) -> Coreset:
     """Record, score, select; writes the run, the coreset, figures and the page into `out`.
@@ -69,8 +73,12 @@ def prune(
     materialize
         Also write the kept images as a folder tree of links or copies.
     check
-        Also train briefly on the coreset and on random ones of the same size, and write which was
-        better into ``check/results.jsonl``.
+        Also train on the coreset, on a random part, on all the data, and in two ways that cost as
+        much as the coreset, as long as the recipe says; the card and the page then compare them.
+    check_seeds, processes
+        How often the check trains each, and how many at a time, as for `compare`.
+    tell, watch
+        Progress: lines of the check; the epochs of trainings in this process.
     """
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
         raise InputError("prune works in one process; use record under torchrun, then select")
@@ -96,12 +104,30 @@ def prune(
     coreset = choose_from(arrays, method, k=k, seed=seed)
     facts = gather(runs[0], coreset, arrays)
     coreset = describe(coreset, facts, setup, name, epochs)
-    _write(out, coreset, images, materialize)
+    coreset = _write(out, coreset, images, materialize)
     kept = {f"kept: {k:,} of {len(images):,} (red)": coreset.mask}
     illustrate(out, coreset, facts, images, kept)
     if check:
-        against_random(setup, coreset, out / "check", watch=watch)
+        result = check_coreset(
+            setup,
+            coreset,
+            out / "check",
+            seeds=check_seeds,
+            seconds=_seconds_per_image(runs[0]),
+            processes=processes,
+            tell=tell,
+            watch=watch,
+        )
+        coreset = coreset.save_check(out, result)
+        illustrate(out, coreset, facts, images, kept)
     return coreset
+
+
+def _seconds_per_image(run: Run) -> float:
+    """Seconds of recording, NaN where our own loop did not record."""
+    if not (run.path / "checkpoint/state.json").exists():
+        return nan
+    return seconds_recorded(run.path) / (run.epochs * run.samples)
 
 
 def _refuse_to_materialize(images: Images, out: Path) -> None:
@@ -177,11 +203,13 @@ def describe(
 
 def _write(
     out: Path, coreset: Coreset, images: Images, materialize: Literal["link", "copy"] | None
-) -> None:
+) -> Coreset:
+    """Write what is not there, and give the coreset with the check that was made before."""
     if not (out / "card.json").exists():
         coreset.save(out)
     if materialize and not (out / "images").exists():
         write_tree(images.take(coreset.ids), out / "images", materialize)
+    return replace(coreset, card=replace(coreset.card, check=Coreset.load(out).card.check))
 
 
 def illustrate(
