@@ -10,7 +10,6 @@ from dualprune.cli.options import Data, Download, Model, Out, Processes, RecipeN
 from dualprune.cli.printing import print_path, say
 from dualprune.cli.progress import watch
 from dualprune.coreset import Check, Coreset
-from dualprune.coreset.worth import pays
 
 
 def prune(
@@ -86,21 +85,11 @@ def _summary(coreset: Coreset) -> Iterator[str]:
     if training is not None:
         suspects = f"{training.suspects:,}" if training.suspects else "none"
         yield f"labels     {suspects} suspect; `dualprune audit` ranks them"
-        full, small, recording = (
-            training.full_passes,
-            training.coreset_passes,
-            card.recording_passes,
-        )
         yield (
-            f"cost       training on it takes {small:.3g} passes over the full set instead of "
-            f"{full:.3g}; recording took {recording:.3g}"
+            f"cost       training on it takes {training.coreset_passes:.3g} passes over the full "
+            f"set instead of {training.full_passes:.3g}; recording took {card.recording_passes:.3g}"
         )
-        yield f"worth it   {pays(recording, small, full)}"
-        if card.check is None:
-            yield (
-                "           to train once, a shorter training on all the data or a new random part "
-                "every epoch costs the same, without recording; --check compares them"
-            )
+        yield f"worth it   {card.worth}"
     yield f"coreset    sha256 {card.ids_sha256[:16]}, seed {card.seed}"
 
 
@@ -115,4 +104,3 @@ def _compared(check: Check) -> Iterator[str]:
     for row in rows:
         cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
         yield f"           {'  '.join(cells)}".rstrip()
-    yield f"           {check.advice()}"

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dualprune.coreset.worth import Arm, Check
+from dualprune.coreset.worth import ONCE, Arm, Check, pays
 from dualprune.files import build
 
 
@@ -89,6 +89,16 @@ class Card:
     def recording_passes(self) -> int:
         """Passes over all samples that the recordings took, where `prune` made them."""
         return 0 if self.training is None else self.training.epochs * len(self.runs)
+
+    @property
+    def worth(self) -> str:
+        """From which training on it pays, and what else to think of; empty if that is not known."""
+        if self.training is None:
+            return ""
+        small, full = self.training.coreset_passes, self.training.full_passes
+        advice = ONCE if self.check is None else self.check.advice()
+        paying = pays(self.recording_passes, small, full)
+        return f"compared with training on all the data, it {paying}; {advice}"
 
 
 def _from_format_1(content: dict[str, Any]) -> dict[str, Any]:

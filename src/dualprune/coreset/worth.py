@@ -13,6 +13,11 @@ ALL = "all the data"
 SHORTER = "all the data, shorter"
 ANEW = "a new random part every epoch"
 
+ONCE = (
+    "to train once, a shorter training on all the data or a new random part every epoch costs the "
+    "same, without recording; prune --check compares them"
+)
+
 _ONE_SIDE = 0.975  # of an interval of 95 %
 _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth")
 
@@ -80,14 +85,14 @@ class Check:
             yield arm.name, f"{arm.images:,}", f"{reached:.1f} ± {spread:.1f}", beside
 
     def advice(self) -> str:
-        """Say what to do to train once, where recording cannot pay."""
+        """Say how the coreset stands beside the better of the two ways that cost the same."""
         rivals = [arm for arm in self.arms if arm.name in (SHORTER, ANEW)]
         best = max(rivals, key=lambda arm: mean(arm.accuracies))
         difference = self.against(best)
-        if not difference.may_be_chance and difference.points > 0:
-            return f"at the same cost, training on the coreset was better than on {best.name}"
+        if difference.points > 0 and not difference.may_be_chance:
+            return f"at the same cost, the coreset was better than {best.name}"
         how = "as good, as far as these seeds tell" if difference.may_be_chance else "better"
-        return f"to train once, do not prune: {best.name} costs the same, needs no recording, {how}"
+        return f"to train once: {best.name} costs the same, without recording, and was {how}"
 
 
 def _spread(accuracies: Sequence[float]) -> tuple[float, float]:
@@ -102,7 +107,7 @@ def pays(recording: float, small: float, full: float) -> str:
     ('pays from the third training on', 'pays from the first training on')
     """
     if small >= full:
-        return "never pays by time: training on it takes as long as on all the data"
+        return "saves no time: training on it takes as long as on all the data"
     number = floor(recording / (full - small)) + 1
     which = (
         f"{_ORDINALS[number - 1]} training" if number <= len(_ORDINALS) else f"{number}. training"

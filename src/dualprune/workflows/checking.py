@@ -18,6 +18,7 @@ from dualprune.experiments.setting import Setting
 from dualprune.method import Method
 from dualprune.signatures import Array
 from dualprune.train import Setup, Watch
+from dualprune.train.order import steps_per_epoch
 from dualprune.train.place import useful_threads
 from dualprune.train.setup import hold_out
 
@@ -79,7 +80,8 @@ def _grid(setup: Setup, coreset: Coreset, seeds: int) -> Grid:
         "check", recipe, part, test, seeds=seeds, model=setup.model, judged_on="validation"
     )
     changes = {"judge_every": recipe.epochs, "size": recipe.size}
-    images = recipe.passes(len(ids), len(others)) * len(others)
+    passed = recipe.passes(len(ids), len(others))
+    steps = round(passed * steps_per_epoch(len(others), recipe.batch))
     return Grid(
         name="check",
         kind="accuracy",
@@ -89,13 +91,8 @@ def _grid(setup: Setup, coreset: Coreset, seeds: int) -> Grid:
             Row(CORESET, Method(None, _Known(ids))),
             Row(RANDOM, "random"),
             Row(ALL, "random", pruned=0.0),
-            Row(
-                SHORTER,
-                "random",
-                pruned=0.0,
-                train={"iterations": max(1, round(images / recipe.batch))},
-            ),
-            Row(ANEW, "random-dynamic", train={"epochs": max(1, round(images / len(ids)))}),
+            Row(SHORTER, "random", pruned=0.0, train={"iterations": max(1, steps)}),
+            Row(ANEW, "random-dynamic", train={"epochs": round(passed * len(others) / len(ids))}),
         ),
         pruned=(1 - len(ids) / len(others),),
         seeds=seeds,

@@ -80,8 +80,7 @@ def prune(
     tell, watch
         Progress: lines of the check; the epochs of trainings in this process.
     """
-    if int(os.environ.get("WORLD_SIZE", "1")) > 1:
-        raise InputError("prune works in one process; use record under torchrun, then select")
+    _refuse_torchrun()
     out = Path(out)
     if isinstance(data, Images):
         name, setup = "images", Setup.of(data, None, recipe=recipe, model=model)
@@ -103,8 +102,7 @@ def prune(
     arrays.scores([*scores_for(method), *scores_shown(arrays.epochs)])  # in one reading
     coreset = choose_from(arrays, method, k=k, seed=seed)
     facts = gather(runs[0], coreset, arrays)
-    coreset = describe(coreset, facts, setup, name, epochs)
-    coreset = _write(out, coreset, images, materialize)
+    coreset = _write(out, describe(coreset, facts, setup, name, epochs), images, materialize)
     kept = {f"kept: {k:,} of {len(images):,} (red)": coreset.mask}
     illustrate(out, coreset, facts, images, kept)
     if check:
@@ -128,6 +126,11 @@ def _seconds_per_image(run: Run) -> float:
     if not (run.path / "checkpoint/state.json").exists():
         return nan
     return seconds_recorded(run.path) / (run.epochs * run.samples)
+
+
+def _refuse_torchrun() -> None:
+    if int(os.environ.get("WORLD_SIZE", "1")) > 1:
+        raise InputError("prune works in one process; use record under torchrun, then select")
 
 
 def _refuse_to_materialize(images: Images, out: Path) -> None:
