@@ -129,20 +129,27 @@ def _work(
     all_first: bool,
 ) -> Iterator[tuple[Recording | Cell, Any]]:
     """Give what is finished, with its values; a cell begins once its recordings are there."""
-    running: dict[Future[Any], Recording | Cell] = {
-        pool.submit(make_recording, wanted, home, watch): wanted for wanted in needed
-    }
     absent = {wanted.digest for wanted in needed}
     waiting = [(cell, set(absent) if all_first else _digests(cell)) for cell in todo]
-    while running or waiting:
-        ready = [cell for cell, sources in waiting if sources.isdisjoint(absent)]
+    ready: list[Recording | Cell] = list(needed)
+    running: dict[Future[Any], Recording | Cell] = {}
+    while ready or running or waiting:
+        ready += [cell for cell, sources in waiting if sources.isdisjoint(absent)]
         waiting = [(cell, sources) for cell, sources in waiting if not sources.isdisjoint(absent)]
-        running |= {pool.submit(_measure, cell, home, watch): cell for cell in ready}
+        count = 1 if isinstance(pool, InThisProcess) else len(ready)  # it works when asked
+        running |= {_submit(pool, task, home, watch): task for task in ready[:count]}
+        del ready[:count]
         for future in _first_done(running):
             task, values = running.pop(future), future.result()
             if isinstance(task, Recording):
                 absent.remove(task.digest)
             yield task, values
+
+
+def _submit(pool: Executor, task: Recording | Cell, home: Path, watch: Watch) -> Future[Any]:
+    if isinstance(task, Recording):
+        return pool.submit(make_recording, task, home, watch)
+    return pool.submit(_measure, task, home, watch)
 
 
 def _measure(cell: Cell, home: Path, watch: Watch) -> dict[str, Any]:
