@@ -151,7 +151,8 @@ def test_of_a_folder_of_images_what_is_kept_can_be_linked_and_copied(tmp_path):
         assert file.read_bytes() == (photos / name).read_bytes()
 
 
-CHECK = "--keep 0.5 --epochs 10 --seed 1 --recipe digits --check --check-seeds 2".split()
+HALF = ("--keep", 0.5, "--epochs", 10, "--seed", 1, *TINY)
+CHECK = (*HALF, "--check", "--check-seeds", 2)
 ARMS = [CORESET, RANDOM, ALL, SHORTER, ANEW]
 
 
@@ -208,7 +209,7 @@ def test_check_stands_in_the_card_the_page_and_the_terminal(npz, checked):
     for arm in check.arms:
         reached = [line.values["accuracy"] for line in lines if line.row == arm.name]
         assert arm.accuracies == reached
-    code, _, again = dualprune("prune", npz, *CHECK[:8], "--out", out)
+    code, _, again = dualprune("prune", npz, *HALF, "--out", out)
     assert (code, Coreset.load(out).card.check) == (0, check), "another start forgot it"
     for text in (said, again, unescape((out / "report.html").read_text("utf-8"))):
         assert check.advice() in text
