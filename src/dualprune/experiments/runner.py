@@ -24,7 +24,7 @@ from dualprune.files import make_folders, refuse_foreign
 from dualprune.train import Watch, silent
 from dualprune.train.place import device
 
-_COPIED = 2**28  # most bytes of images that are sent to another process with every task
+_COPIES = 2**30  # most bytes that the copies of the images take, one per process
 
 
 def workplace(out: Path) -> Path:
@@ -66,11 +66,13 @@ class InThisProcess(Executor):
 def workers(setting: Setting, processes: int | None) -> int:
     """How many processes train on images that were loaded here; by default one per core.
 
-    One on a GPU, and for images that are too large to copy or decoded while training.
+    Fewer if their copies of the images would be too large; one on a GPU, and for images that are
+    decoded while training.
     """
-    if device().type == "cuda" or sum(map(_size, setting.loaded or ())) > _COPIED:
+    if device().type == "cuda":
         return 1
-    return processes or os.cpu_count() or 1
+    room = _COPIES // sum(map(_size, setting.loaded or ()))
+    return max(1, int(min(processes or os.cpu_count() or 1, room)))
 
 
 def _size(images: Images) -> float:

@@ -9,7 +9,6 @@ import numpy as np
 
 from dualprune.coreset import Arm, Check, Coreset
 from dualprune.coreset.worth import ALL, ANEW, CORESET, RANDOM, SHORTER
-from dualprune.errors import InputError
 from dualprune.experiments.cost import passes
 from dualprune.experiments.grid import Grid, Row
 from dualprune.experiments.results import Line
@@ -21,8 +20,6 @@ from dualprune.train import Setup, Watch
 from dualprune.train.order import steps_per_epoch
 from dualprune.train.place import useful_threads
 from dualprune.train.setup import hold_out
-
-_LEAST = 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,12 +48,11 @@ def check(
     A tenth of the training images are held out, which no training sees; test images are not looked
     at. `seconds` is what an image took while recording, NaN if that is not known.
     """
-    if seeds < _LEAST:
-        raise InputError(f"a check needs at least {_LEAST} seeds to know their spread, got {seeds}")
     grid = _grid(setup, coreset, seeds)
     count = min(workers(grid.setting, processes), seeds * len(grid.rows))
     if todo := missing(grid, out):
-        threads = useful_threads(setup.fresh_model(0), setup.data.one(0), setup.recipe.batch)
+        image = setup.data.one(coreset.ids[0])
+        threads = useful_threads(setup.fresh_model(0), image, setup.recipe.batch)
         each = seconds * threads / count if count > 1 else seconds
         minutes = each * sum(passes(cell) for cell in todo) * len(setup.images) / 60
         about = "" if isnan(minutes) else f", about {max(1, round(minutes))} min"

@@ -80,7 +80,7 @@ def prune(
     tell, watch
         Progress: lines of the check; the epochs of trainings in this process.
     """
-    _refuse_torchrun()
+    _refuse_at_once(check_seeds)
     out = Path(out)
     if isinstance(data, Images):
         name, setup = "images", Setup.of(data, None, recipe=recipe, model=model)
@@ -128,9 +128,11 @@ def _seconds_per_image(run: Run) -> float:
     return seconds_recorded(run.path) / (run.epochs * run.samples)
 
 
-def _refuse_torchrun() -> None:
+def _refuse_at_once(check_seeds: int) -> None:
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
         raise InputError("prune works in one process; use record under torchrun, then select")
+    if check_seeds < 2:
+        raise InputError(f"check_seeds must be at least 2, to know a spread, got {check_seeds}")
 
 
 def _refuse_to_materialize(images: Images, out: Path) -> None:
