@@ -19,7 +19,7 @@ from dualprune.experiments.grid import Cell, Grid, Recording, recordings
 from dualprune.experiments.kinds import KINDS
 from dualprune.experiments.results import NUMBERS, Line, append, made_with, read
 from dualprune.experiments.setting import Setting
-from dualprune.experiments.work import make_recording
+from dualprune.experiments.work import is_recorded, make_recording
 from dualprune.files import make_folders, refuse_foreign
 from dualprune.train import Watch, silent
 from dualprune.train.place import device
@@ -107,7 +107,8 @@ def run(
     with _alone(out):
         todo = missing(grid, out)
         looks_back = KINDS[grid.kind].looks_back
-        needed = recordings(grid.cells() if looks_back else todo)
+        wanted = recordings(grid.cells() if looks_back else todo)
+        needed = [source for source in wanted if not is_recorded(source, workplace(out))]
         recorded = measured = 0
         for task, values in _work(needed, todo, workplace(out), pool, watch, looks_back):
             if isinstance(task, Recording):
