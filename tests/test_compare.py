@@ -88,10 +88,10 @@ def test_a_comparison_that_was_killed_repeats_nothing_and_ends_the_same(compared
 
     def third_is_training():
         training = [*tmp_path.glob("work/*/trained/*/checkpoint/state.json")]
-        return training and len(trained(tmp_path)) == 2
+        return training and len(trained(tmp_path)) == 3
 
     killed_when(third_is_training, *words)
-    assert [line.row for line in trained(tmp_path)] == ["random", "random"]
+    assert [line.row for line in trained(tmp_path)] == ["random", "random", "everything"]
     code, _, said = dualprune(*words)
     assert code == 0, said
     assert "recording" not in said
