@@ -1,5 +1,7 @@
 """Comparisons: every method on the same data, killed and started again; and the demo."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -82,14 +84,14 @@ def test_methods_are_compared_on_equally_many_samples(compared):
 
 
 def test_a_comparison_that_was_killed_repeats_nothing_and_ends_the_same(compared, npz, tmp_path):
-    words = (*COMPARE.replace("NPZ", str(npz)).split(), "--out", tmp_path)
+    words = (*COMPARE.replace("NPZ", str(npz)).split(), "--processes", 1, "--out", tmp_path)
 
     def third_is_training():
-        done = [*tmp_path.glob("work/*/trained/*/result.json")]
-        return len(done) == 2 and [*tmp_path.glob("work/*/trained/*/checkpoint/state.json")]
+        training = [*tmp_path.glob("work/*/trained/*/checkpoint/state.json")]
+        return training and len(trained(tmp_path)) == 3
 
     killed_when(third_is_training, *words)
-    assert len(trained(tmp_path)) < 6
+    assert [line.row for line in trained(tmp_path)] == ["random", "random", "everything"]
     code, _, said = dualprune(*words)
     assert code == 0, said
     assert "recording" not in said
@@ -123,6 +125,16 @@ def test_functions_of_ones_own_are_compared_from_python(tmp_path):
     assert again.lines == found.lines
 
 
+def test_trainings_side_by_side_give_the_numbers_of_one_after_the_other(compared, npz, tmp_path):
+    lines = []
+    how = {"keep": [0.2], "seeds": 2, "recipe": "digits", "tell": lines.append}
+    found = compare(npz, out=tmp_path, **how)  # in this process; the command starts others
+    whole = by_key(trained(compared[0]))
+    reached = {line.key: line.values["accuracy"] for line in found.lines}
+    assert reached == {key: values["accuracy"] for key, values in whole.items()}
+    assert "4 of 6: dual+beta, 80% pruned, seed 0" in lines
+
+
 def test_the_page_shows_a_comparison(compared, tmp_path):
     out = compared[0]
     (run, *_) = sorted((out / "work").glob("*/recordings/*"))
@@ -135,6 +147,15 @@ def test_the_page_shows_a_comparison(compared, tmp_path):
         assert f"<bdi>{each.method}</bdi>" in shown
         assert f"{each.accuracy:.1%}" in shown
     assert "<bdi>all the data</bdi>" in shown
+
+
+WITHOUT_FIGURES = """
+import sys
+sys.modules |= {"matplotlib": None, "bokeh": None}
+sys.argv = ["dualprune", "demo", "--seeds", "1", "--out", sys.argv[1]]
+from dualprune.cli.__main__ import main
+main()
+"""
 
 
 @pytest.mark.slow
@@ -151,3 +172,12 @@ def test_the_demo_shows_that_wrong_labels_are_removed(tmp_path):
     assert shares["dual+beta"][1] > shares["random"][1]  # 70 % pruned
     Image.open(tmp_path / "moon.png").verify()
     assert "Compared</h2>" in (tmp_path / "report.html").read_text("utf-8")
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT_FIGURES, tmp_path],
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "wrong labels that were pruned" in " ".join(done.stdout.split())
+    assert ".png" not in done.stdout

@@ -10,8 +10,10 @@ import pytest
 
 import dualprune
 from dualprune import Method, choose
-from dualprune.coreset import Coreset
+from dualprune.coreset import Arm, Check, Coreset
+from dualprune.coreset.worth import ALL, ANEW, CORESET, SHORTER, pays
 from dualprune.errors import DamagedError, InputError, MissingError
+from dualprune.files import read_json, write_json
 from dualprune.method import find_method
 from dualprune.report.page.summary import repeat
 from dualprune.run import Run
@@ -285,3 +287,59 @@ def test_a_coreset_is_applied_only_to_what_has_a_length(run, data):
 def test_a_coreset_is_not_saved_to_what_is_no_path(run, path):
     with pytest.raises(InputError, match="path must be a path that the system allows, got"):
         choose(run, "random", keep=9).save(path)
+
+
+CHECK = Check(
+    50,
+    [
+        Arm(CORESET, 900, [0.90, 0.92, 0.91]),
+        Arm(ALL, 1800, [0.95, 0.97, 0.96]),
+        Arm(SHORTER, 900, [0.90, 0.90, 0.94]),
+        Arm(ANEW, 900, [0.80, 0.82, 0.82]),
+    ],
+)
+
+
+def test_a_check_is_added_to_a_card_that_is_read_without_it_too(run, tmp_path):
+    coreset = choose(run, "dual+beta", keep=13)
+    coreset.save(tmp_path / "new")
+    content = read_json(tmp_path / "new/card.json")
+    del content["check"]  # as it was before there were checks
+    write_json(tmp_path / "new/card.json", content)
+    assert Coreset.load(tmp_path / "new").card == coreset.card
+    checked = coreset.save_check(tmp_path / "new", CHECK)
+    assert Coreset.load(tmp_path / "new").card == checked.card == replace(coreset.card, check=CHECK)
+
+
+def test_a_difference_is_that_of_the_same_seeds_and_may_be_chance():
+    beside = {name: text for name, _, _, text in CHECK.rows()}
+    assert beside == {
+        CORESET: "",
+        ALL: "worse by 5.0 ± 0.0",
+        SHORTER: "-0.3 ± 2.5, may be chance",
+        ANEW: "better by 9.7 ± 0.6",
+    }
+
+
+def test_advice_is_about_the_better_of_what_costs_the_same():
+    coreset, _, shorter, anew = CHECK.arms
+    once = "to train once: all the data, shorter costs the same, without recording, and was "
+    assert CHECK.advice() == once + "as good, as far as these seeds tell"
+    better = replace(shorter, accuracies=[0.95, 0.97, 0.96])
+    assert Check(50, [coreset, better, anew]).advice() == once + "better"
+    worse = replace(shorter, accuracies=[0.7, 0.7, 0.7])
+    expected = "at the same cost, the coreset was better than a new random part every epoch"
+    assert Check(50, [coreset, worse, anew]).advice() == expected
+
+
+@pytest.mark.parametrize(
+    ("recording", "small", "full", "text"),
+    [
+        (30, 15, 30, "pays from the third training on"),  # 30 + 2 x 15 is as much as 2 x 30
+        (29, 15, 30, "pays from the second training on"),
+        (150, 15, 30, "pays from the 11th training on"),
+        (30, 60, 60, "saves no time: training on it takes as long as on all the data"),
+    ],
+)
+def test_recording_pays_once_it_is_earned_back(recording, small, full, text):
+    assert pays(recording, small, full) == text

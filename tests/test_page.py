@@ -21,6 +21,7 @@ from PIL import Image
 
 from dualprune import Coreset, Method, Run, choose, score, select
 from dualprune.coreset import ShortClass, Training
+from dualprune.coreset.worth import ONCE
 from dualprune.data import in_memory, load
 from dualprune.errors import InputError, MissingError
 from dualprune.experiments.results import Line, append
@@ -423,6 +424,8 @@ def test_what_it_says_of_a_coreset(run):
         "Labels": "6 suspect (10.0%); 4 of these were pruned",
         "Cost": "training on what was kept takes 66.6 passes over the full set instead of 200 "
         "(33%), or 39% with the 12 passes of recording, which are needed once",
+        "Worth it": "compared with training on all the data, it pays from the first training on; "
+        + ONCE,
     }
 
 

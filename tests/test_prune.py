@@ -13,12 +13,13 @@ from torch import nn
 
 from dualprune import Coreset, Run, choose, prune, select
 from dualprune.coreset import digest
+from dualprune.coreset.worth import ALL, ANEW, CORESET, RANDOM, SHORTER
 from dualprune.data import load
 from dualprune.errors import InputError
 from dualprune.experiments.results import read
 from dualprune.files import refuse_foreign
+from dualprune.train.recipe import recipes
 from dualprune.train.setup import hold_out
-from dualprune.workflows.checking import read_check
 
 from .commands import DUALPRUNE, contents, dualprune, files, killed_when, process
 from .photos import BROKEN, COLOURS, EMPTY, make_photos, striped
@@ -243,37 +244,91 @@ def test_of_a_folder_of_images_what_is_kept_can_be_linked_and_copied(tmp_path):
         assert file.read_bytes() == (photos / name).read_bytes()
 
 
-def test_check_trains_on_nothing_that_it_judges_by(npz, tmp_path):
-    words = ("prune", npz, "--keep", "0.5", "--epochs", "10", "--check", "--seed", "1", *TINY)
-    code, _, said = dualprune(*words, "--out", tmp_path)
+HALF = ("--keep", 0.5, "--epochs", 10, "--seed", 1, *TINY)
+CHECK = (*HALF, "--check", "--check-seeds", 2)
+ARMS = [CORESET, RANDOM, ALL, SHORTER, ANEW]
+
+
+@pytest.fixture(scope="module")
+def checked(npz, tmp_path_factory):
+    """The folder of a checked coreset, and what the command said."""
+    out = tmp_path_factory.mktemp("checked")
+    code, _, said = dualprune("prune", npz, *CHECK, "--processes", 1, "--out", out)
     assert code == 0, said
-    check = read_check(tmp_path / "check")
-    assert len(check.coreset) == len(check.random) == 3
-    assert check.verdict in said.splitlines()[-1]
+    return out, said
+
+
+def test_check_trains_on_nothing_that_it_judges_by(npz, checked):
+    out, _ = checked
     images, _ = load(npz)
     held_out = hold_out(images)
     others = np.setdiff1d(np.arange(SAMPLES), held_out)
-    coreset = Coreset.load(tmp_path)
+    coreset = Coreset.load(out)
     ids = np.setdiff1d(coreset.ids, held_out)
     assert len(ids) < len(coreset), "nothing to leave out: this would show nothing"
-    lines = {(line.row, line.seed): line for line in read(tmp_path / "check/results.jsonl")}
-    trained = [contents(file) for file in tmp_path.glob("check/work/*/trained/*/result.json")]
-    assert len(lines) == len(trained) == 6
-    for name in ("coreset", "random"):
-        reached = [lines[name, seed].values["accuracy"] for seed in range(3)]
-        assert sorted(reached) == sorted(getattr(check, name))
-    for seed in range(3):
+    lines = {(line.row, line.seed): line.values for line in read(out / "check/results.jsonl")}
+    assert lines.keys() == {(arm, seed) for arm in ARMS for seed in range(2)}
+    for seed in range(2):
         drawn = select.random(IMAGES.labels[others], k=len(ids), seed=seed)
-        for name, kept in {"coreset": np.searchsorted(others, ids), "random": drawn}.items():
-            assert lines[name, seed].values["ids_sha256"] == digest(kept)
-            (settings,) = (
-                each["settings"]
-                for each in trained
-                if each["settings"]["kept"] == digest(kept)
-                and each["settings"]["seed"] % 1000 == seed
-            )
-            assert settings["data"] == images.take(others).fingerprint
-            assert settings["judged"] == images.take(held_out).fingerprint
+        assert lines[CORESET, seed]["ids_sha256"] == digest(np.searchsorted(others, ids))
+        assert lines[RANDOM, seed]["ids_sha256"] == digest(drawn)
+        assert lines[ALL, seed]["kept"] == lines[SHORTER, seed]["kept"] == len(others)
+    trained = [contents(file) for file in out.glob("check/work/*/trained/*/result.json")]
+    assert len(trained) == len(lines)
+    for result in trained:
+        assert result["settings"]["data"] == images.take(others).fingerprint
+        assert result["settings"]["judged"] == images.take(held_out).fingerprint
+
+
+def test_check_trains_as_long_as_the_recipe_says_and_rivals_cost_the_same(checked):
+    check, epochs = Coreset.load(checked[0]).card.check, recipes()["digits"].epochs
+    images = {arm.name: arm.images for arm in check.arms}
+    others = SAMPLES - check.held_out
+    assert images[ALL] == epochs * others
+    assert images[CORESET] == images[RANDOM] == images[ANEW] < images[ALL]
+    assert abs(images[SHORTER] - images[CORESET]) <= recipes()["digits"].batch
+
+
+def test_check_says_how_much_there_is_to_do_and_how_far_it_is(checked):
+    assert "check: 10 trainings, about 1 min (1 at a time), with 2 seeds each" in checked[1]
+    assert "2 of 10: a random part, " in checked[1]
+
+
+def test_check_stands_in_the_card_the_page_and_the_terminal(npz, checked):
+    out, said = checked
+    check = Coreset.load(out).card.check
+    assert [arm.name for arm in check.arms] == ARMS
+    lines = read(out / "check/results.jsonl")
+    for arm in check.arms:
+        reached = [line.values["accuracy"] for line in lines if line.row == arm.name]
+        assert arm.accuracies == reached
+    code, _, again = dualprune("prune", npz, *HALF, "--out", out)
+    assert (code, Coreset.load(out).card.check) == (0, check), "another start forgot it"
+    for text in (said, again, html.unescape((out / "report.html").read_text("utf-8"))):
+        assert check.advice() in text
+        for row in check.rows():
+            assert all(cell in text for cell in row)
+
+
+def test_a_check_that_was_killed_resumes_side_by_side_to_the_same_numbers(npz, checked, tmp_path):
+    results, command = tmp_path / "check/results.jsonl", ("prune", npz, *CHECK, "--out", tmp_path)
+    killed_when(lambda: results.exists() and len(read(results)) >= 3, *command)
+    finished = len(read(results))
+    assert finished < 10
+    code, _, said = process(*DUALPRUNE, *command, "--processes", 2)
+    assert code == 0, said
+    assert f"check: {10 - finished} trainings" in said
+    assert len(read(results)) == 10
+    assert Coreset.load(tmp_path).card.check == Coreset.load(checked[0]).card.check
+
+
+def test_a_check_that_was_not_made_is_recommended(pruned):
+    out, (_, _, said) = pruned
+    worth = Coreset.load(out).card.worth
+    assert worth.startswith("compared with training on all the data, it pays from the first ")
+    assert "--check" in worth
+    assert worth in said
+    assert worth in html.unescape((out / "report.html").read_text("utf-8"))
 
 
 @pytest.mark.parametrize(("keep", "k"), [(0.5, 31), ("50%", 31), (20, 20)])

@@ -31,7 +31,9 @@ from dualprune.report.figures import draw_moons, moon
 from dualprune.train import Result, Setup, recipes, record, train
 from dualprune.train.batches import Batches, augment
 from dualprune.train.checkpoint import restore, store
+from dualprune.train.models import build
 from dualprune.train.order import batches_of_epoch, steps_per_epoch
+from dualprune.train.place import useful_threads
 
 from .photos import save
 
@@ -636,3 +638,27 @@ def test_what_is_sealed_but_no_result_is_refused(tmp_path, changes):
     write_json(tmp_path / "result.json", {} if changes is None else good | changes)
     with pytest.raises(DamagedError, match=r"result\.json is damaged"):
         Result.load(tmp_path)
+
+
+@pytest.fixture
+def two_threads():
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.mark.parametrize(("model", "threads"), [("cnn-small", 1), ("resnet8", 1), ("resnet18", 2)])
+@pytest.mark.usefixtures("two_threads")
+def test_a_model_has_as_many_threads_as_its_batches_keep_busy(model, threads):
+    image = torch.zeros(1, 3, 32, 32)
+    own = build(model, classes=10, channels=3, size=32)
+    assert useful_threads(own, image, batch=64) == threads
+
+
+@pytest.mark.usefixtures("two_threads")
+def test_a_small_model_trains_in_one_thread_and_leaves_the_others_to_the_caller(tmp_path):
+    threads = []
+    train(setup(), tmp_path, epochs=2, tell=lambda _: threads.append(torch.get_num_threads()))
+    assert threads == [1, 1]
+    assert torch.get_num_threads() == 2

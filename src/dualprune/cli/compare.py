@@ -1,11 +1,12 @@
 """`dualprune compare`: which method keeps the better samples, on your data."""
 
+from functools import partial
 from typing import Annotated
 
 import typer
 
-from dualprune.cli.options import Data, Download, Model, Out, RecipeName, Size
-from dualprune.cli.printing import print_path, print_table
+from dualprune.cli.options import Data, Download, Model, Out, Processes, RecipeName, Size
+from dualprune.cli.printing import print_path, print_table, say
 from dualprune.cli.progress import watch
 
 
@@ -26,6 +27,7 @@ def compare(
     model: Model = "auto",
     recipe: RecipeName = "auto",
     size: Size = None,
+    processes: Processes = None,
     download: Download = False,
 ) -> None:
     """Train on what each method keeps, and show accuracies with their deviation over seeds.
@@ -47,6 +49,8 @@ def compare(
         recipe=recipe,
         size=size,
         download=download,
+        processes=processes,
+        tell=partial(say, err=True),
         watch=watch,
     )
     for table in comparison.tables:

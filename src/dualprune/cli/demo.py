@@ -1,22 +1,27 @@
 """`dualprune demo`: the whole story on a small data set that everybody has."""
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from dualprune.cli.printing import print_path, print_table
+from dualprune.cli.options import Processes
+from dualprune.cli.printing import print_path, print_table, say
 from dualprune.cli.progress import watch
 
 
 def demo(
     out: Annotated[Path, typer.Option(help="Folder to write.")] = Path("demo"),
     seeds: Annotated[int, typer.Option(min=1, help="How often to repeat everything.")] = 3,
+    processes: Processes = None,
 ) -> None:
     """Prune the bundled digits, a tenth of them with wrong labels, and show what it saves."""
     from dualprune.workflows.demo import demo as run_demo  # noqa: PLC0415 - loads torch
 
-    comparison = run_demo(out, seeds=seeds, watch=watch)
+    comparison = run_demo(
+        out, seeds=seeds, processes=processes, tell=partial(say, err=True), watch=watch
+    )
     for table in comparison.tables:
         print_table(table)
     for path in comparison.figures:

@@ -48,6 +48,9 @@ Model = Annotated[
 ]
 Out = Annotated[Path, typer.Option(help="Folder to write; run the same command again to resume.")]
 Prune = Annotated[str | None, typer.Option(help="How much to prune, instead of --keep.")]
+Processes = Annotated[
+    int | None, typer.Option(min=1, help="How many trainings at a time; default all cores.")
+]
 RecipeName = Annotated[
     str, typer.Option("--recipe", help="How to train; auto chooses by the data and the machine.")
 ]

@@ -1,6 +1,7 @@
 """`dualprune prune`: from a set of images to the part that is worth training on."""
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -14,6 +15,7 @@ from dualprune.cli.options import (
     Materialize,
     Model,
     Out,
+    Processes,
     Prune,
     RecipeName,
     Seed,
@@ -21,7 +23,7 @@ from dualprune.cli.options import (
 )
 from dualprune.cli.printing import kept_lines, print_path, say
 from dualprune.cli.progress import watch
-from dualprune.coreset import Coreset
+from dualprune.coreset import Check, Coreset
 from dualprune.select.candidates import Balance
 
 
@@ -51,8 +53,12 @@ def prune(
     materialize: Materialize = None,
     check: Annotated[
         bool,
-        typer.Option("--check", help="Also train on it and on random ones; say which was better."),
+        typer.Option(
+            "--check", help="Also train on it, on all the data, and on what costs as much; compare."
+        ),
     ] = False,
+    check_seeds: Annotated[int, typer.Option(min=2, help="How often --check trains each.")] = 3,
+    processes: Processes = None,
     download: Download = False,
 ) -> None:
     """Record a short training, score every sample, keep what is worth training on.
@@ -77,7 +83,10 @@ def prune(
         seed=seed,
         materialize=materialize,
         check=check,
+        check_seeds=check_seeds,
+        processes=processes,
         download=download,
+        tell=partial(say, err=True),
         watch=watch,
     )
     print_path(out)
@@ -89,10 +98,8 @@ def prune(
         say("a page     pip install 'dualprune[report]' to have one to look at", err=True)
     if not (out / "moon.png").exists():
         say("figures    pip install 'dualprune[plot]' to have them drawn", err=True)
-    if check:
-        from dualprune.workflows.checking import read_check  # noqa: PLC0415 - loads torch
-
-        say(f"check      {read_check(out / 'check')}", err=True)
+    for line in _compared(coreset.card.check) if coreset.card.check else ():
+        say(line, err=True)
 
 
 def _summary(coreset: Coreset) -> Iterator[str]:
@@ -110,6 +117,20 @@ def _summary(coreset: Coreset) -> Iterator[str]:
         yield f"labels     {suspects} suspect; `dualprune audit` ranks them"
         yield (
             f"cost       training on it takes {training.coreset_passes:.3g} passes over the full "
-            f"set instead of {training.full_passes:.3g}; recording took {training.epochs:.3g}"
+            f"set instead of {training.full_passes:.3g}; recording took {card.recording_passes:.3g}"
         )
+        yield f"worth it   {card.worth}"
     yield sha
+
+
+def _compared(check: Check) -> Iterator[str]:
+    """Give a small table of the check."""
+    yield (
+        f"check      {check.seeds} seeds (± their deviation), judged on {check.held_out:,} images "
+        "that were never trained on"
+    )
+    rows = [("trained on", "images", "accuracy %", "the coreset is"), *check.rows()]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        yield f"           {'  '.join(cells)}".rstrip()

@@ -8,7 +8,7 @@ import typer
 from rich.console import Console
 from rich.table import Table as RichTable
 
-from dualprune.cli.options import Download
+from dualprune.cli.options import Download, Processes
 from dualprune.cli.printing import print_path, print_table, say
 from dualprune.cli.progress import duration
 from dualprune.data import load
@@ -36,9 +36,7 @@ def reproduce(
     show: Annotated[
         bool, typer.Option("--show", help="Run nothing; show the results that are there.")
     ] = False,
-    processes: Annotated[
-        int | None, typer.Option(min=1, help="How many trainings at a time; default all cores.")
-    ] = None,
+    processes: Processes = None,
     download: Download = False,
 ) -> None:
     """Run an experiment of the paper and show our numbers beside the printed ones.

@@ -3,5 +3,6 @@
 from dualprune.coreset.card import Card, ShortClass, Training
 from dualprune.coreset.coreset import Coreset, digest
 from dualprune.coreset.ids import read_ids
+from dualprune.coreset.worth import Arm, Check
 
-__all__ = ["Card", "Coreset", "ShortClass", "Training", "digest", "read_ids"]
+__all__ = ["Arm", "Card", "Check", "Coreset", "ShortClass", "Training", "digest", "read_ids"]

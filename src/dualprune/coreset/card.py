@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from dualprune.arguments import build
+from dualprune.coreset.worth import ONCE, Arm, Check, pays
 
 
 @dataclass(frozen=True)
@@ -71,6 +72,8 @@ class Card:
         The classes that keep less than half of their fair share, at most the worst thousand.
     versions, cpu
         Logarithms may differ in the last bit between kinds of CPU.
+    check
+        How training on it compares with other ways, if that was measured.
     """
 
     method: str
@@ -92,6 +95,7 @@ class Card:
     versions: dict[str, str] = field(default_factory=dict)
     cpu: dict[str, Any] = field(default_factory=dict)
     training: Training | None = None
+    check: Check | None = None
 
     @property
     def readable(self) -> int:
@@ -106,7 +110,25 @@ class Card:
         training = content["training"]
         known = None if training is None else build(Training, training)
         short = [build(ShortClass, one) for one in content.get("short", [])]
-        return build(Card, content | {"training": known, "short": short})
+        check = content.get("check")
+        arms = [] if check is None else [build(Arm, arm) for arm in check["arms"]]
+        checked = None if check is None else build(Check, check | {"arms": arms})
+        return build(Card, content | {"training": known, "short": short, "check": checked})
+
+    @property
+    def recording_passes(self) -> int:
+        """Passes over all samples that the recordings took, where `prune` made them."""
+        return 0 if self.training is None else self.training.epochs * len(self.runs)
+
+    @property
+    def worth(self) -> str:
+        """From which training on it pays, and what else to think of; empty if that is not known."""
+        if self.training is None:
+            return ""
+        small, full = self.training.coreset_passes, self.training.full_passes
+        advice = ONCE if self.check is None else self.check.advice()
+        paying = pays(self.recording_passes, small, full)
+        return f"compared with training on all the data, it {paying}; {advice}"
 
 
 def _from_format_1(content: dict[str, Any]) -> dict[str, Any]:

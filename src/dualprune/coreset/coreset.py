@@ -15,6 +15,7 @@ import pyarrow as pa
 from dualprune.arguments import checked
 from dualprune.coreset.card import Card
 from dualprune.coreset.ids import check_ids
+from dualprune.coreset.worth import Check
 from dualprune.errors import DamagedError, InputError, MissingError
 from dualprune.files import (
     exists,
@@ -95,6 +96,12 @@ class Coreset:
         card = asdict(self.card)
         write_json(folder / "card.json", {"format": FORMAT, **card, "files": files})
         return folder
+
+    def save_check(self, path: str | os.PathLike[str], check: Check) -> "Coreset":
+        """Add a check to the card of this coreset in a folder, and give the coreset with it."""
+        file = Path(path) / "card.json"
+        write_json(file, read_json(file) | {"check": asdict(check)})
+        return replace(self, card=replace(self.card, check=check))
 
     @staticmethod
     @checked

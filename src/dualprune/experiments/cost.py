@@ -48,13 +48,13 @@ def estimate(todo: Sequence[Cell], home: Path, processes: int | None) -> Cost:
         for cell in todo
         if KINDS[cell.grid.kind].trains and not (cell.row.is_whole and cell.setting.records_all)
     ]
-    seconds += sum(_passes(cell) * _epoch(cell) for cell in trained)
+    seconds += sum(passes(cell) * _epoch(cell) for cell in trained)
     workers = processes or os.cpu_count() or 1
     return Cost(len(needed), len(trained), seconds / workers, workers)
 
 
-def _passes(cell: Cell) -> float:
-    """Over all samples; what a dynamic method will skip is not known before."""
+def passes(cell: Cell) -> float:
+    """Give a training's passes over all samples, without what a dynamic method will skip."""
     recipe, samples = replace(cell.setting.trained, **cell.row.train), _size(cell)
     share = 1.0 if cell.row.method in ("infobatch", "ies") else 1 - cell.pruned
     return recipe.passes(round(share * samples), samples)

@@ -37,6 +37,8 @@ class Row:
         The model whose training is recorded, if not the one that is trained.
     train
         Fields of the recipe that differ, such as `lr`; `iterations` replaces `epochs`.
+    pruned
+        The share pruned, if not those of the grid.
     """
 
     name: str
@@ -48,6 +50,7 @@ class Row:
     runs: int | None = None
     recorded: str | None = None
     train: dict[str, Any] = field(default_factory=dict)
+    pruned: float | None = None
 
     @property
     def is_dynamic(self) -> bool:
@@ -135,7 +138,7 @@ class Grid:
             if self.whole:
                 yield Cell(self, WHOLE, 0.0, seed)
             for row in self.rows:
-                for pruned in self.pruned:
+                for pruned in self.pruned if row.pruned is None else (row.pruned,):
                     yield Cell(self, row.at(pruned), pruned, seed)
 
 

@@ -7,19 +7,25 @@ import signal
 from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, wait
 from contextlib import contextmanager
+from math import inf
 from pathlib import Path
 from threading import Thread
 from typing import Any, BinaryIO
 
 import torch
 
+from dualprune.data import Images
 from dualprune.errors import InputError, WriteError
 from dualprune.experiments.grid import Cell, Grid, Recording, recordings
 from dualprune.experiments.kinds import KINDS
 from dualprune.experiments.results import NUMBERS, Line, append, made_with, read
-from dualprune.experiments.work import make_recording
+from dualprune.experiments.setting import Setting
+from dualprune.experiments.work import is_recorded, make_recording
 from dualprune.files import make_folders, refuse_foreign
 from dualprune.train import Watch, silent
+from dualprune.train.place import device
+
+_COPIES = 2**30  # most bytes that the copies of the images take, one per process
 
 OURS = ("runner.lock", "results.jsonl")
 """What a folder that is worked in holds before all else."""
@@ -73,6 +79,34 @@ class InThisProcess(Executor):
         return future
 
 
+def workers(setting: Setting, processes: int | None) -> int:
+    """How many processes train on images that were loaded here; by default one per core.
+
+    Fewer if their copies of the images would be too large; one on a GPU, and for images that are
+    decoded while training.
+    """
+    if device().type == "cuda":
+        return 1
+    room = _COPIES // sum(map(_size, setting.loaded or ()))
+    return max(1, int(min(processes or os.cpu_count() or 1, room)))
+
+
+def _size(images: Images) -> float:
+    decoded = images.squares if images.pixels is None else images.pixels
+    return inf if decoded is None else decoded.nbytes
+
+
+def run_loaded(
+    grid: Grid, out: Path, *, processes: int | None, tell: Callable[[str], None], watch: Watch
+) -> list[Line]:
+    """Run a grid of loaded images in processes of one thread, or here, where `watch` is told."""
+    count = workers(grid.setting, processes)
+    if count == 1:
+        return run(grid, out, pool=InThisProcess(), tell=tell, watch=watch)
+    with processes_of_one_thread(count) as pool:
+        return run(grid, out, pool=pool, tell=tell)
+
+
 def run(
     grid: Grid,
     out: Path,
@@ -89,7 +123,8 @@ def run(
     with _alone(out):
         todo = missing(grid, out)
         looks_back = KINDS[grid.kind].looks_back
-        needed = recordings(grid.cells() if looks_back else todo)
+        wanted = recordings(grid.cells() if looks_back else todo)
+        needed = [source for source in wanted if not is_recorded(source, workplace(out))]
         recorded = measured = 0
         for task, values in _work(needed, todo, workplace(out), pool, watch, looks_back):
             if isinstance(task, Recording):
@@ -113,20 +148,27 @@ def _work(
     all_first: bool,
 ) -> Iterator[tuple[Recording | Cell, Any]]:
     """Give what is finished, with its values; a cell begins once its recordings are there."""
-    running: dict[Future[Any], Recording | Cell] = {
-        pool.submit(make_recording, wanted, home, watch): wanted for wanted in needed
-    }
     absent = {wanted.digest for wanted in needed}
     waiting = [(cell, set(absent) if all_first else _digests(cell)) for cell in todo]
-    while running or waiting:
-        ready = [cell for cell, sources in waiting if sources.isdisjoint(absent)]
+    ready: list[Recording | Cell] = list(needed)
+    running: dict[Future[Any], Recording | Cell] = {}
+    while ready or running or waiting:
+        ready += [cell for cell, sources in waiting if sources.isdisjoint(absent)]
         waiting = [(cell, sources) for cell, sources in waiting if not sources.isdisjoint(absent)]
-        running |= {pool.submit(_measure, cell, home, watch): cell for cell in ready}
+        count = 1 if isinstance(pool, InThisProcess) else len(ready)  # it works when asked
+        running |= {_submit(pool, task, home, watch): task for task in ready[:count]}
+        del ready[:count]
         for future in _first_done(running):
             task, values = running.pop(future), future.result()
             if isinstance(task, Recording):
                 absent.remove(task.digest)
             yield task, values
+
+
+def _submit(pool: Executor, task: Recording | Cell, home: Path, watch: Watch) -> Future[Any]:
+    if isinstance(task, Recording):
+        return pool.submit(make_recording, task, home, watch)
+    return pool.submit(_measure, task, home, watch)
 
 
 def _measure(cell: Cell, home: Path, watch: Watch) -> dict[str, Any]:

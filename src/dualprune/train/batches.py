@@ -88,6 +88,10 @@ class Batches:
         for batch in loader:
             yield batch.to(self.device, non_blocking=True)
 
+    def one(self, sample: int) -> Tensor:
+        """Give a normalised batch of one image, not augmented."""
+        return self.normalised(next(self.raw([torch.tensor([sample])])))
+
     def normalised(self, batch: Tensor) -> Tensor:
         """Scale to mean 0 and deviation 1 per channel; channels first in shape, last in memory."""
         return ((batch - self.mean) / self.deviation).permute(0, 3, 1, 2)

@@ -21,7 +21,7 @@ from dualprune.train.checkpoint import restore, store
 from dualprune.train.epoch import Dynamic, Plan, train_epoch
 from dualprune.train.evaluate import accuracy, record_clean
 from dualprune.train.order import stream
-from dualprune.train.place import is_first
+from dualprune.train.place import is_first, limited_to, useful_threads
 from dualprune.train.recipe import Recipe
 
 
@@ -95,7 +95,8 @@ def fit(
     recording = recorder(len(history) + 1) if recorder else None
     _recall(arrays, plan.dynamic, recording)
     trained = DistributedDataParallel(model) if processes()[1] > 1 else model
-    with recording or nullcontext():
+    threads = useful_threads(model, data.one(plan.ids[0]), plan.batch)
+    with recording or nullcontext(), limited_to(threads):
         for epoch in range(len(history) + 1, plan.epochs + 1):
             started = time.perf_counter()
             with _seeded(plan.seed, epoch, data.device):

@@ -5,9 +5,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import torch
-from torch import distributed
+from torch import Tensor, distributed, nn
+from torch.utils.flop_counter import FlopCounterMode
 
 from dualprune.record.processes import processes
+
+_PER_THREAD = 4 * 10**9  # operations of a forward pass: with fewer, threads wait for each other
 
 
 def device() -> torch.device:
@@ -20,6 +23,31 @@ def device() -> torch.device:
 def is_first() -> bool:
     """Whether this is the process that writes results and reports progress (rank 0)."""
     return processes()[0] == 0
+
+
+def useful_threads(model: nn.Module, image: Tensor, batch: int) -> int:
+    """How many of the threads that torch may use are kept busy by a batch of such images.
+
+    That must not depend on how busy the machine is: with another number, sums round differently.
+    """
+    if image.device.type == "cuda" or torch.get_num_threads() == 1:
+        return torch.get_num_threads()
+    model.eval()
+    with torch.no_grad(), FlopCounterMode(display=False) as counter:
+        model(image)
+    threads = int(counter.get_total_flops()) * batch // _PER_THREAD
+    return max(1, min(torch.get_num_threads(), threads))
+
+
+@contextmanager
+def limited_to(threads: int) -> Iterator[None]:
+    """Let torch use this number of threads, and as many as before afterwards."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 @contextmanager

@@ -1,89 +1,97 @@
-"""check: whether choosing was worth it, or random would have done."""
+"""check: how training on a coreset compares with all the data and with what costs the same."""
 
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from math import isnan
 from pathlib import Path
-from statistics import mean, stdev
 
 import numpy as np
 
-from dualprune.coreset import Coreset
+from dualprune.coreset import Arm, Check, Coreset
+from dualprune.coreset.worth import ALL, ANEW, CORESET, RANDOM, SHORTER
+from dualprune.experiments.cost import passes
 from dualprune.experiments.grid import Grid, Row
-from dualprune.experiments.results import read
-from dualprune.experiments.runner import InThisProcess, run
+from dualprune.experiments.results import Line
+from dualprune.experiments.runner import missing, run_loaded, workers
 from dualprune.experiments.setting import Setting
 from dualprune.method import Method
 from dualprune.signatures import Array
-from dualprune.train import Setup, Watch, silent
+from dualprune.train import Setup, Watch
+from dualprune.train.order import steps_per_epoch
+from dualprune.train.place import useful_threads
 from dualprune.train.setup import hold_out
 
-_SEEDS = 3
-_ROWS = ("coreset", "random")
+
+@dataclass(frozen=True, eq=False)
+class _Known:
+    """A selector of ids that are known; an object, so that other processes can be given it."""
+
+    ids: Array
+
+    def __call__(self, labels: Array) -> Array:  # noqa: ARG002 - how many is all they say
+        return self.ids
 
 
-@dataclass(frozen=True)
-class Check:
-    """Accuracies after training on a coreset and on random ones of the same size."""
+def check(
+    setup: Setup,
+    coreset: Coreset,
+    out: Path,
+    *,
+    seeds: int,
+    seconds: float,
+    processes: int | None,
+    tell: Callable[[str], None],
+    watch: Watch,
+) -> Check:
+    """Train on a coreset and in four other ways, each as long as the recipe says; resumes.
 
-    coreset: list[float]
-    random: list[float]
-
-    @property
-    def verdict(self) -> str:
-        """Which was better, if the seeds allow to say so.
-
-        >>> Check([0.9, 0.91], [0.8, 0.82]).verdict
-        'the coreset was better'
-        """
-        difference = mean(self.coreset) - mean(self.random)
-        if abs(difference) <= max(stdev(self.coreset), stdev(self.random)):
-            return "no difference beyond the spread of the seeds"
-        return "the coreset was better" if difference > 0 else "random was better"
-
-    def __str__(self) -> str:
-        means = [
-            f"{name} {mean(accuracies):.1%} ± {stdev(accuracies):.1%}"
-            for name, accuracies in vars(self).items()
-        ]
-        return f"{', '.join(means)} ({len(self.coreset)} seeds): {self.verdict}"
-
-
-def against_random(setup: Setup, coreset: Coreset, out: Path, *, watch: Watch = silent) -> Check:
-    """Train briefly on a coreset and on random ones of the same size, and evaluate both.
-
-    A tenth of the training images are held out, which neither training sees; test images are not
-    looked at.
+    A tenth of the training images are held out, which no training sees; test images are not looked
+    at. `seconds` is what an image took while recording, NaN if that is not known.
     """
+    grid = _grid(setup, coreset, seeds)
+    count = min(workers(grid.setting, processes), seeds * len(grid.rows))
+    if todo := missing(grid, out):
+        image = setup.data.one(coreset.ids[0])
+        threads = useful_threads(setup.fresh_model(0), image, setup.recipe.batch)
+        each = seconds * threads / count if count > 1 else seconds
+        minutes = each * sum(passes(cell) for cell in todo) * len(setup.images.readable_ids) / 60
+        about = "" if isnan(minutes) else f", about {max(1, round(minutes))} min"
+        tell(f"check: {len(todo)} trainings{about} ({count} at a time), with {seeds} seeds each")
+        tell(f"check: {'; '.join(row.name for row in grid.rows)}")
+    lines = run_loaded(grid, out, processes=count, tell=tell, watch=watch)
+    return Check(len(hold_out(setup.images)), [_arm(row, lines) for row in grid.rows])
+
+
+def _arm(row: Row, lines: Sequence[Line]) -> Arm:
+    own = [line.values for line in lines if line.row == row.name]
+    return Arm(row.name, own[0]["forward"], [values["accuracy"] for values in own])
+
+
+def _grid(setup: Setup, coreset: Coreset, seeds: int) -> Grid:
     held_out = hold_out(setup.images)
     others = np.setdiff1d(setup.images.readable_ids, held_out)
     ids = np.searchsorted(others, np.setdiff1d(coreset.ids, held_out))
-
-    def coreset_ids(labels: Array) -> Array:  # noqa: ARG001 - how many there are is all they say
-        return ids
-
-    part, test = setup.images.take(others), setup.images.take(held_out)
+    part, test, recipe = setup.images.take(others), setup.images.take(held_out), setup.recipe
     setting = Setting.of(
-        "check", setup.recipe, part, test, seeds=_SEEDS, model=setup.model, judged_on="validation"
+        "check", recipe, part, test, seeds=seeds, model=setup.model, judged_on="validation"
     )
-    epochs = min(setup.recipe.epochs, setup.recipe.record)
-    brief = {"epochs": epochs, "judge_every": epochs}
-    grid = Grid(
+    changes = {"judge_every": recipe.epochs, "size": recipe.size}
+    passed = recipe.passes(len(ids), len(others))
+    steps = round(passed * steps_per_epoch(len(others), recipe.batch))
+    return Grid(
         name="check",
         kind="accuracy",
-        title="What was kept and random samples",
-        setting=setting,
+        title="What was kept, and other ways to train",
+        setting=replace(setting, train=changes),
         rows=(
-            Row(_ROWS[0], Method(None, coreset_ids), train=brief),
-            Row(_ROWS[1], "random", train=brief),
+            Row(CORESET, Method(None, _Known(ids))),
+            Row(RANDOM, "random"),
+            Row(ALL, "random", pruned=0.0),
+            Row(SHORTER, "random", pruned=0.0, train={"iterations": max(1, steps)}),
+            Row(ANEW, "random-dynamic", train={"epochs": round(passed * len(others) / len(ids))}),
         ),
         pruned=(1 - len(ids) / len(others),),
-        seeds=_SEEDS,
+        seeds=seeds,
         model=setup.model,
+        scale=coreset.card.ids_sha256[:16],
     )
-    run(grid, out, pool=InThisProcess(), watch=watch)
-    return read_check(out)
-
-
-def read_check(out: Path) -> Check:
-    """Read what a check measured."""
-    lines = read(out / "results.jsonl")
-    return Check(*([line.values["accuracy"] for line in lines if line.row == row] for row in _ROWS))

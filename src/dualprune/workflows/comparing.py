@@ -1,7 +1,7 @@
 """compare: methods x shares kept x seeds on one data set, each trained and evaluated."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
@@ -13,7 +13,7 @@ from dualprune.experiments.accuracy import cost_table
 from dualprune.experiments.grid import Grid, Row
 from dualprune.experiments.present import present, tabulate
 from dualprune.experiments.results import Line
-from dualprune.experiments.runner import OURS, InThisProcess, run, workplace
+from dualprune.experiments.runner import OURS, InThisProcess, run, run_loaded, workplace
 from dualprune.experiments.setting import Setting
 from dualprune.experiments.table import Table, as_markdown
 from dualprune.files import refuse_foreign
@@ -49,6 +49,8 @@ def compare(
     recipe: str = "auto",
     size: int | None = None,
     download: bool = False,
+    processes: int | None = 1,
+    tell: Callable[[str], None] = lambda line: None,  # noqa: ARG005
     watch: Watch = silent,
 ) -> Comparison:
     """Train on all the data and on what each method keeps; one recording per seed serves them all.
@@ -73,6 +75,12 @@ def compare(
         What to train and how; `auto` chooses by the data and the machine.
     size
         Side in pixels of the squares that the model sees of image files, if not the recipe's.
+    processes
+        How many trainings at a time, None for one per core. More than one are processes that
+        import the calling script, which must then start under ``if __name__ == "__main__":``, and
+        can be given functions of modules only.
+    tell, watch
+        Progress: a line after every training; the epochs of those in this process.
     """
     out = Path(out)
     name = "images" if isinstance(data, Images) else str(data)
@@ -96,7 +104,7 @@ def compare(
     seen = f" of {how.size} x {how.size}" if images.files else ""
     setting = replace(setting, about=f"{Path(name).name}{seen}, {setting.about}")
     grid = grid_of(setting, methods, [1 - k / len(images) for k in budgets])
-    return run_and_present(grid, out, watch)
+    return run_and_present(grid, out, processes, tell, watch)
 
 
 def grid_of(
@@ -134,9 +142,11 @@ def _row(method: str | Method, pruned: Sequence[float]) -> Row:
     return Row(name, method, dynamic={"prune": skipped} if method == "infobatch" else {})
 
 
-def run_and_present(grid: Grid, out: Path, watch: Watch) -> Comparison:
+def run_and_present(
+    grid: Grid, out: Path, processes: int | None, tell: Callable[[str], None], watch: Watch
+) -> Comparison:
     """Train what is missing, see how much methods agree, and write tables and figures."""
-    lines = run(grid, out, pool=InThisProcess(), watch=watch)
+    lines = run_loaded(grid, out, processes=processes, tell=tell, watch=watch)
     agreement = _agreement(grid)
     agreed = run(agreement, out, pool=InThisProcess())
     figures = present(grid, lines, out, workplace(out))

@@ -1,5 +1,6 @@
 """demo: the whole story on a small data set that everybody has."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,13 +24,15 @@ _WRONG = 0.1
 _TITLE = f"digits, {_WRONG:.0%} of the labels wrong"
 
 
-def demo(out: Path, *, seeds: int, watch: Watch) -> Comparison:
+def demo(
+    out: Path, *, seeds: int, processes: int | None, tell: Callable[[str], None], watch: Watch
+) -> Comparison:
     """Prune the bundled digits, a tenth of them with wrong labels, and show what it saves."""
     images, test = digits(Path(), False)
     setting = Setting.of("demo", recipes()["digits"], images, test, seeds=seeds)
     grid = grid_of(setting, _METHODS, _PRUNED, title=_TITLE)
     grid = replace(grid, shift={"labels": _WRONG})
-    comparison = run_and_present(grid, out, watch)
+    comparison = run_and_present(grid, out, processes, tell, watch)
     pruned = [line for line in comparison.lines if line.row in _METHODS]
     removed = removed_rows(grid, pruned)
     table = Table("wrong labels that were pruned, in %", header(grid), removed)

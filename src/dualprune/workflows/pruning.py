@@ -3,9 +3,10 @@
 import itertools
 import os
 import shlex
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from importlib.util import find_spec
+from math import nan
 from pathlib import Path
 from typing import Any, Literal
 
@@ -35,8 +36,8 @@ from dualprune.run import Run
 from dualprune.select import budget
 from dualprune.select.candidates import Balance
 from dualprune.signatures import Array, check_knobs
-from dualprune.train import APART, Setup, Watch, record, silent
-from dualprune.workflows.checking import against_random
+from dualprune.train import APART, Setup, Watch, record, seconds_recorded, silent
+from dualprune.workflows.checking import check as check_coreset
 from dualprune.workflows.recorded import runs_in, settings_of, usable
 from dualprune.workflows.request import check_request
 
@@ -58,7 +59,10 @@ def prune(
     seed: int = 0,
     materialize: Literal["link", "copy"] | None = None,
     check: bool = False,
+    check_seeds: int = 3,
+    processes: int | None = 1,
     download: bool = False,
+    tell: Callable[[str], None] = lambda line: None,  # noqa: ARG005
     watch: Watch = silent,
 ) -> Coreset:
     """Record, score, select; writes the run, the coreset, figures and the page into `out`.
@@ -94,11 +98,14 @@ def prune(
         Also write the kept images as a folder tree of links or copies. Links are relative; "copy"
         replaces links by copies.
     check
-        Also train briefly on the coreset and on random ones of the same size, and write which was
-        better into ``check/results.jsonl``.
+        Also train on the coreset, on a random part, on all the data, and in two ways that cost as
+        much as the coreset, as long as the recipe says; the card and the page then compare them.
+    check_seeds, processes
+        How often the check trains each, and how many at a time, as for `compare`.
+    tell, watch
+        Progress: lines of the check; the epochs of trainings in this process.
     """
-    if int(os.environ.get("WORLD_SIZE", "1")) > 1:
-        raise InputError("prune works in one process; use record under torchrun, then select")
+    _refuse_at_once(check_seeds, materialize)
     out, recorded = Path(out), [] if run is None else runs_in(run)
     name = "images" if isinstance(data, Images) else str(data)
     amount = {"keep": keep, "prune": prune}
@@ -113,18 +120,28 @@ def prune(
         raise InputError("only images that are files can be linked or copied")
     epochs = setup.recipe.record if epochs is None else epochs
     setup = replace(setup, recipe=replace(setup.recipe, judge_every=epochs))  # once, at the end
-    if isinstance(method, str):
-        method = find_method(method, 1 - k / readable)
-    method = for_classes(method.with_defaults(setup.recipe.select), balance, floor)
+    named = find_method(method, 1 - k / readable) if isinstance(method, str) else method
+    method = for_classes(named.with_defaults(setup.recipe.select), balance, floor)
     runs = usable(recorded, images, method, epochs) if recorded else []
     flags = {**amount, "method": method.name, "balance": balance, "floor": floor, "seed": seed}
     again = _another_choice(name, flags, Path(run or out), out)
     _refuse_another(out, setup, method, k=k, epochs=epochs, seed=seed, runs=runs, again=again)
     runs = runs or _record(setup, out, method, epochs, seed, watch)
-    coreset = _choose(setup, name, runs, method, k=k, epochs=epochs, seed=seed, out=out)
+    coreset, facts = _choose(setup, name, runs, method, k=k, epochs=epochs, seed=seed, out=out)
     _materialize(out, coreset, images, materialize)
     if check:
-        against_random(setup, coreset, out / "check", watch=watch)
+        result = check_coreset(
+            setup,
+            coreset,
+            out / "check",
+            seeds=check_seeds,
+            seconds=_seconds_per_image(runs[0]),
+            processes=processes,
+            tell=tell,
+            watch=watch,
+        )
+        coreset = coreset.save_check(out, result)
+        illustrate(out, coreset, facts, images, _marked(coreset))
     warn_of_short(coreset.card)
     return coreset
 
@@ -139,7 +156,7 @@ def _choose(
     epochs: int,
     seed: int,
     out: Path,
-) -> Coreset:
+) -> tuple[Coreset, Facts]:
     """Choose from the runs; writes the coreset, figures and the page."""
     arrays = Arrays(runs, epochs=method.epochs or epochs, features=method.features)
     arrays.scores([*scores_for(method), *scores_shown(arrays.epochs)])  # in one reading
@@ -148,11 +165,24 @@ def _choose(
     recorded = runs[0].path.parent == out
     workflow = "prune" if recorded else "select"
     coreset = describe(coreset, facts, setup, data, epochs, workflow=workflow)
-    if not exists(out / "card.json"):
+    if exists(out / "card.json"):
+        before = Coreset.load(out).card.check
+        coreset = replace(coreset, card=replace(coreset.card, check=before))
+    else:
         coreset.save(out)
-    kept = {f"kept: {k:,} of {facts.samples:,} (red)": coreset.mask}
-    illustrate(out, coreset, facts, setup.images, kept)
-    return coreset
+    illustrate(out, coreset, facts, setup.images, _marked(coreset))
+    return coreset, facts
+
+
+def _marked(coreset: Coreset) -> dict[str, Array]:
+    return {f"kept: {len(coreset):,} of {coreset.card.readable:,} (red)": coreset.mask}
+
+
+def _seconds_per_image(run: Run) -> float:
+    """Seconds of recording, NaN where our own loop did not record."""
+    if not exists(run.path / "checkpoint/state.json"):
+        return nan
+    return seconds_recorded(run.path) / (run.epochs * run.samples)
 
 
 def _setup(
@@ -174,9 +204,16 @@ def _setup(
     return Setup.load(data, **how, download=download, out=out)
 
 
-def _refuse_in_the_way(out: Path, materialize: Literal["link", "copy"] | None) -> None:
+def _refuse_at_once(check_seeds: int, materialize: str | None) -> None:
+    if int(os.environ.get("WORLD_SIZE", "1")) > 1:
+        raise InputError("prune works in one process; use record under torchrun, then select")
+    if check_seeds < 2:
+        raise InputError(f"check_seeds must be at least 2, to know a spread, got {check_seeds}")
     if materialize not in (None, "link", "copy"):
         raise InputError(f"materialize must be link or copy, got {materialize!r}")
+
+
+def _refuse_in_the_way(out: Path, materialize: Literal["link", "copy"] | None) -> None:
     if exists(out / "card.json"):
         return
     if materialize and exists(out / "images"):

@@ -55,8 +55,9 @@ def rows(facts: Facts) -> Iterator[tuple[str, str]]:
         yield "Method", safe_text(card.method)
         yield "Kept", f"{card.k:,} of {samples:,} ({card.k / samples:.1%})"
     yield "Labels", _suspects(facts)
-    if training is not None:
-        yield "Cost", _cost(training)
+    if card is not None and training is not None:
+        yield "Cost", _cost(training, card.recording_passes)
+        yield "Worth it", card.worth
 
 
 def _suspects(facts: Facts) -> str:
@@ -69,9 +70,9 @@ def _suspects(facts: Facts) -> str:
     return f"{count}; {(suspect & ~facts.kept).sum():,} of these were pruned"
 
 
-def _cost(training: Training) -> str:
+def _cost(training: Training, recording: int) -> str:
     """Compare passes over all samples, which do not depend on the machine."""
-    full, small, recording = training.full_passes, training.coreset_passes, training.epochs
+    full, small = training.full_passes, training.coreset_passes
     return (
         f"training on what was kept takes {small:.3g} passes over the full set instead of "
         f"{full:.3g} ({small / full:.0%}), or {(small + recording) / full:.0%} with the "

@@ -1,0 +1,113 @@
+"""What pruning is worth: from which training on it pays, and how it compares with other ways."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import floor, sqrt
+from statistics import mean, stdev
+
+from scipy.special import stdtrit
+
+CORESET = "the coreset"
+RANDOM = "a random part"
+ALL = "all the data"
+SHORTER = "all the data, shorter"
+ANEW = "a new random part every epoch"
+
+ONCE = (
+    "to train once, a shorter training on all the data or a new random part every epoch costs the "
+    "same, without recording; prune --check compares them"
+)
+
+_ONE_SIDE = 0.975  # of an interval of 95 %
+_ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth")
+
+
+@dataclass(frozen=True)
+class Arm:
+    """One way to train: how many images a training takes, and the accuracies by seed."""
+
+    name: str
+    images: int
+    accuracies: list[float]
+
+
+@dataclass(frozen=True)
+class Difference:
+    """How many points the coreset is above another arm: mean and deviation over paired seeds."""
+
+    points: float
+    spread: float
+    seeds: int
+
+    @property
+    def may_be_chance(self) -> bool:
+        """Whether the 95 % interval of the mean (Student's t) contains 0.
+
+        >>> [Difference(points, 0.3, seeds=3).may_be_chance for points in (0.7, -0.8)]
+        [True, False]
+        """
+        half = float(stdtrit(self.seeds - 1, _ONE_SIDE)) * self.spread / sqrt(self.seeds)
+        return abs(self.points) <= half
+
+    def __str__(self) -> str:
+        """Say it in words.
+
+        >>> print(Difference(-0.8, 0.3, seeds=3), Difference(0.7, 0.3, seeds=3), sep="; ")
+        worse by 0.8 ± 0.3; +0.7 ± 0.3, may be chance
+        """
+        if self.may_be_chance:
+            return f"{self.points:+.1f} ± {self.spread:.1f}, may be chance"
+        word = "better" if self.points > 0 else "worse"
+        return f"{word} by {abs(self.points):.1f} ± {self.spread:.1f}"
+
+
+@dataclass(frozen=True)
+class Check:
+    """The coreset, first, and other ways to train, judged on the same held-out images."""
+
+    held_out: int
+    arms: list[Arm]
+
+    @property
+    def seeds(self) -> int:
+        return len(self.arms[0].accuracies)
+
+    def against(self, arm: Arm) -> Difference:
+        """Compare the coreset with another arm, seed by seed, in points of accuracy."""
+        pairs = zip(self.arms[0].accuracies, arm.accuracies, strict=True)
+        return Difference(*_spread([own - other for own, other in pairs]), self.seeds)
+
+    def rows(self) -> Iterator[tuple[str, str, str, str]]:
+        """Give of every arm its name, images, accuracy in %, and what the coreset is beside it."""
+        for arm in self.arms:
+            reached, spread = _spread(arm.accuracies)
+            beside = "" if arm.name == CORESET else str(self.against(arm))
+            yield arm.name, f"{arm.images:,}", f"{reached:.1f} ± {spread:.1f}", beside
+
+    def advice(self) -> str:
+        """Say how the coreset stands beside the better of the two ways that cost the same."""
+        rivals = [arm for arm in self.arms if arm.name in (SHORTER, ANEW)]
+        best = max(rivals, key=lambda arm: mean(arm.accuracies))
+        difference = self.against(best)
+        if difference.points > 0 and not difference.may_be_chance:
+            return f"at the same cost, the coreset was better than {best.name}"
+        how = "as good, as far as these seeds tell" if difference.may_be_chance else "better"
+        return f"to train once: {best.name} costs the same, without recording, and was {how}"
+
+
+def _spread(accuracies: Sequence[float]) -> tuple[float, float]:
+    """Give mean and deviation in points."""
+    return 100 * mean(accuracies), 100 * stdev(accuracies)
+
+
+def pays(recording: float, small: float, full: float) -> str:
+    """Say from which training on it costs less, all in passes over the full set.
+
+    >>> pays(recording=30, small=15, full=30), pays(recording=30, small=3, full=200)
+    ('pays from the third training on', 'pays from the first training on')
+    """
+    if small >= full:
+        return "saves no time: training on it takes as long as on all the data"
+    number = floor(recording / (full - small)) + 1
+    which = _ORDINALS[number - 1] if number <= len(_ORDINALS) else f"{number}th"
+    return f"pays from the {which} training on"
