@@ -27,7 +27,7 @@ def audit(
     if show:
         Console().print(_worst(ranked, show))
     samples, suspects = len(ranked.columns["id"]), ranked.suspects
-    say(f"{suspects:,} of {samples:,} labels are suspect ({suspects / samples:.1%})")
+    say(f"{ranked.wrong}; {suspects:,} of {samples:,} are marked as suspect")
     if out is not None:
         for path in ranked.save(out):
             print_path(path)

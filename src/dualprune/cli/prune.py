@@ -77,8 +77,7 @@ def _summary(coreset: Coreset) -> Iterator[str]:
     share = f"{card.k / card.samples:.1%}"
     yield f"kept       {card.k:,} of {card.samples:,} ({share}) with {card.method}"
     if training is not None:
-        suspects = f"{training.suspects:,}" if training.suspects else "none"
-        yield f"labels     {suspects} suspect; `dualprune audit` ranks them"
+        yield f"labels     {training.suspects}; `dualprune audit` ranks them"
         yield (
             f"cost       training on it takes {training.coreset_passes:.3g} passes over the full "
             f"set instead of {training.full_passes:.3g}; recording took {training.epochs:.3g}"

@@ -11,11 +11,43 @@ from dualprune.files import build
 
 
 @dataclass(frozen=True)
+class WrongLabels:
+    """How many labels are probably wrong, from `low` to `high`; None if that cannot be told."""
+
+    estimate: int | None
+    low: int
+    high: int
+
+    def __str__(self) -> str:
+        interval = f"{_about(self.low)} to {_about(self.high)}"
+        if self.estimate is None:
+            return (
+                f"how many labels are wrong cannot be told ({interval}); look at the {FIRST} worst"
+            )
+        if self.estimate == 0:
+            return "no labels look wrong" + (f" (at most {_about(self.high)})" if self.high else "")
+        return f"about {_about(self.estimate)} ({interval}) labels are probably wrong"
+
+
+FIRST = 50
+"""How many labels to look at where it cannot be told how many are wrong."""
+
+
+def _about(count: int) -> str:
+    """Give two digits, more would not be true.
+
+    >>> _about(1943), _about(71)
+    ('1,900', '71')
+    """
+    return f"{float(f'{count:.2g}'):,.0f}"
+
+
+@dataclass(frozen=True)
 class Training:
     """What `prune` or the `demo` trained to record, and what training on the coreset costs.
 
     `settings` decide the recording; `published` says whether they were published for this data.
-    Passes are over all samples. `suspects` is how many labels are probably wrong.
+    Passes are over all samples.
     """
 
     data: str
@@ -24,7 +56,7 @@ class Training:
     published: bool
     epochs: int
     settings: dict[str, Any]
-    suspects: int
+    suspects: WrongLabels
     full_passes: float
     coreset_passes: float
     workflow: str = "prune"
@@ -75,8 +107,16 @@ class Card:
         if "knobs" in content:
             content = _from_format_1(content)
         training = content["training"]
-        known = None if training is None else build(Training, training)
+        known = None if training is None else build(Training, training | _wrong_labels(training))
         return build(Card, content | {"training": known})
+
+
+def _wrong_labels(training: dict[str, Any]) -> dict[str, WrongLabels]:
+    """Give the estimate; in older cards it is one number, without an interval."""
+    wrong = training["suspects"]
+    if isinstance(wrong, dict):
+        return {"suspects": build(WrongLabels, wrong)}
+    return {"suspects": WrongLabels(wrong, wrong, wrong)}
 
 
 def _from_format_1(content: dict[str, Any]) -> dict[str, Any]:

@@ -167,7 +167,7 @@ def describe(
         published=recipe.published == data and setup.model_name == recipe.model,
         epochs=epochs,
         settings=setup.settings(),
-        suspects=int(facts.labels.suspect.sum()),
+        suspects=facts.labels.wrong,
         full_passes=recipe.passes(samples, samples),
         coreset_passes=recipe.passes(len(coreset), samples),
         workflow=workflow,

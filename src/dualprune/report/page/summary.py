@@ -57,13 +57,11 @@ def rows(facts: Facts) -> Iterator[tuple[str, str]]:
 
 
 def _suspects(facts: Facts) -> str:
-    suspect = facts.labels.suspect
-    if not suspect.any():
-        return "none suspect"
-    count = f"{suspect.sum():,} suspect ({suspect.mean():.1%})"
-    if facts.kept is None:
-        return count
-    return f"{count}; {(suspect & ~facts.kept).sum():,} of these were pruned"
+    labels = facts.labels
+    if facts.kept is None or not labels.suspect.any():
+        return str(labels.wrong)
+    pruned = (labels.suspect & ~facts.kept).sum()
+    return f"{labels.wrong}; of {labels.suspect.sum():,} suspects {pruned:,} were pruned"
 
 
 def _cost(training: Training) -> str:
