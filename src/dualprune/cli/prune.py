@@ -1,6 +1,7 @@
 """`dualprune prune`: from a set of images to the part that is worth training on."""
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
@@ -32,6 +33,10 @@ def prune(
         typer.Option("--check", help="Also train on it and on random ones; say which was better."),
     ] = False,
     download: Download = False,
+    labels: Annotated[
+        Path | None,
+        typer.Option(help="CSV of corrected labels, such as `dualprune audit --review` writes."),
+    ] = None,
 ) -> None:
     """Record a short training, score every sample, keep what is worth training on.
 
@@ -51,6 +56,7 @@ def prune(
         materialize=materialize,
         check=check,
         download=download,
+        labels=labels,
         watch=watch,
     )
     print_path(out)
@@ -77,7 +83,11 @@ def _summary(coreset: Coreset) -> Iterator[str]:
     share = f"{card.k / card.samples:.1%}"
     yield f"kept       {card.k:,} of {card.samples:,} ({share}) with {card.method}"
     if training is not None:
+        if training.relabelled:
+            yield f"corrected  {training.relabelled:,} labels were changed as the file says"
         yield f"labels     {training.suspects}; `dualprune audit` ranks them"
+        if training.duplicates:
+            yield f"duplicates {training.same_images}, see duplicates.csv"
         yield (
             f"cost       training on it takes {training.coreset_passes:.3g} passes over the full "
             f"set instead of {training.full_passes:.3g}; recording took {training.epochs:.3g}"

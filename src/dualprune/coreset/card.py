@@ -47,7 +47,8 @@ class Training:
     """What `prune` or the `demo` trained to record, and what training on the coreset costs.
 
     `settings` decide the recording; `published` says whether they were published for this data.
-    Passes are over all samples.
+    Passes are over all samples. `relabelled` labels had been corrected by a file. `duplicates`
+    images have the pixels of another, `conflicting` of them that of one with another label.
     """
 
     data: str
@@ -60,6 +61,15 @@ class Training:
     full_passes: float
     coreset_passes: float
     workflow: str = "prune"
+    relabelled: int = 0
+    duplicates: int = 0
+    conflicting: int = 0
+
+    @property
+    def same_images(self) -> str:
+        """What is to be said of the duplicates."""
+        count = f"{self.duplicates:,} images have exactly the pixels of another"
+        return f"{count}, {self.conflicting:,} of them with different labels"
 
 
 @dataclass(frozen=True)

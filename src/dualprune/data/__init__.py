@@ -8,6 +8,7 @@ from dualprune.data.cifar import cifar10, cifar100
 from dualprune.data.corruption import CORRUPTIONS, corrupt
 from dualprune.data.decode import decode
 from dualprune.data.digits import digits
+from dualprune.data.duplicates import DUPLICATES, duplicates, write_duplicates
 from dualprune.data.fashion_mnist import fashion_mnist
 from dualprune.data.folder import read_sets, refuse_among_images
 from dualprune.data.imagenet import imagenet, tiny_imagenet
@@ -20,15 +21,18 @@ from dualprune.errors import MissingError
 
 __all__ = [
     "CORRUPTIONS",
+    "DUPLICATES",
     "NAMED",
     "Images",
     "corrupt",
     "decode",
+    "duplicates",
     "flip_labels",
     "in_memory",
     "load",
     "long_tail",
     "validation_split",
+    "write_duplicates",
     "write_tree",
 ]
 

@@ -36,6 +36,8 @@ class Images:
     names
         The files relative to their folder, such as ``"class/file.png"``, as `as_text` spells them;
         empty in memory.
+    relabelled
+        How many labels were corrected after loading.
     """
 
     labels: Array
@@ -45,6 +47,7 @@ class Images:
     files: tuple[Path, ...] = ()
     names: tuple[str, ...] = ()
     squares: Array | None = None
+    relabelled: int = 0
 
     def __len__(self) -> int:
         return len(self.labels)

@@ -33,9 +33,12 @@ def write_tree(images: Images, folder: Path, how: Literal["link", "copy"]) -> No
 def _fill(building: Path, images: Images, how: Literal["link", "copy"]) -> None:
     make_folders(building)
     folders, copies = {building}, []
-    for file, name in zip(images.files, images.names, strict=True):
-        depth = name.count("/")
-        target = building.joinpath(*file.parts[-1 - depth :])  # `name` may be spelled otherwise
+    for file, name, label in zip(images.files, images.names, images.labels, strict=True):
+        parts = file.parts[-1 - name.count("/") :]  # `name` may be spelled otherwise
+        class_name = images.class_names[label]
+        if name.partition("/")[0] != class_name:  # its label was corrected
+            parts = (class_name, *parts)
+        target, depth = building.joinpath(*parts), len(parts) - 1
         for folder in reversed(target.parents[:depth]):
             if folder not in folders:
                 _refuse_taken(folder, name)

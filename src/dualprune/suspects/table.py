@@ -1,7 +1,5 @@
 """Audit: the labels of a run as a table, the worst first."""
 
-import csv
-import io
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,17 +15,16 @@ from dualprune.files import (
     read_table,
     reading,
     refuse_to_replace,
-    write,
     write_table,
 )
 from dualprune.method import Arrays
 from dualprune.run import Run
 from dualprune.signatures import Array
 from dualprune.suspects.judgement import judge
+from dualprune.suspects.sheet import write_sheet
 
 _COLUMNS = ("given_label", "predicted_label", "label_quality", "is_label_issue")
 _LONGEST = 1000  # bytes of a line with names of columns
-_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")  # what spreadsheets would compute
 
 
 @dataclass(frozen=True)
@@ -56,12 +53,7 @@ class Audit:
             refuse_to_replace(path, "an audit", _check_audit)
         make_folders(folder)
         write_table(table, pa.table(self.columns))
-        text = io.StringIO()
-        writer = csv.writer(text)
-        writer.writerow(self.columns)
-        for row in zip(*(column.tolist() for column in self.columns.values()), strict=True):
-            writer.writerow(_harmless(cell) for cell in row)
-        write(sheet, text.getvalue().encode())
+        write_sheet(sheet, self.columns)
         return [table, sheet]
 
 
@@ -97,8 +89,3 @@ def _named(run: Run, labels: Array) -> Array:
         return labels
     named: Array = np.array([*names, ""], object)[labels]  # -1, never seen, has no name
     return named
-
-
-def _harmless(cell: object) -> object:
-    """Put a quote before text that a spreadsheet would take for a formula."""
-    return f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULA) else cell

@@ -6,7 +6,7 @@ from dualprune.train.models import MODELS
 from dualprune.train.place import is_first, together
 from dualprune.train.recipe import recipes
 from dualprune.train.record import APART, record, seconds_recorded
-from dualprune.train.setup import Setup
+from dualprune.train.setup import Setup, relabel
 from dualprune.train.train import train
 
 __all__ = [
@@ -20,6 +20,7 @@ __all__ = [
     "is_first",
     "recipes",
     "record",
+    "relabel",
     "seconds_recorded",
     "silent",
     "together",

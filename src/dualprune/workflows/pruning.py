@@ -5,12 +5,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
+import numpy as np
 from torch import nn
 
 from dualprune.coreset import Coreset, Training
-from dualprune.data import Images, write_tree
+from dualprune.data import DUPLICATES, Images, duplicates, write_duplicates, write_tree
 from dualprune.errors import InputError
 from dualprune.experiments.results import Line
 from dualprune.files import refuse_foreign
@@ -30,7 +31,7 @@ from dualprune.report.page import write_report
 from dualprune.run import Run
 from dualprune.select import budget
 from dualprune.signatures import Array
-from dualprune.train import APART, Setup, Watch, record, silent
+from dualprune.train import APART, Setup, Watch, record, relabel, silent
 from dualprune.workflows.checking import against_random
 
 
@@ -47,6 +48,7 @@ def prune(
     materialize: Literal["link", "copy"] | None = None,
     check: bool = False,
     download: bool = False,
+    labels: str | os.PathLike[str] | None = None,
     watch: Watch = silent,
 ) -> Coreset:
     """Record, score, select; writes the run, the coreset, figures and the page into `out`.
@@ -71,15 +73,14 @@ def prune(
     check
         Also train briefly on the coreset and on random ones of the same size, and write which was
         better into ``check/results.jsonl``.
+    labels
+        A CSV of corrected labels, as `audit --review` writes and a person completes: columns
+        `label` and `id` or `name`.
     """
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
         raise InputError("prune works in one process; use record under torchrun, then select")
-    out = Path(out)
-    if isinstance(data, Images):
-        name, setup = "images", Setup.of(data, None, recipe=recipe, model=model)
-    else:
-        name = str(data)
-        setup = Setup.load(data, recipe=recipe, model=model, download=download, out=out)
+    out, file = Path(out), None if labels is None else Path(labels)
+    name, setup = _setup(data, model, recipe, file, download=download, out=out)
     images = setup.images
     k = budget(len(images), keep=str(keep))
     if materialize:
@@ -95,13 +96,31 @@ def prune(
     arrays.scores([*scores_for(method), *scores_shown(arrays.epochs)])  # in one reading
     coreset = choose_from(arrays, method, k=k, seed=seed)
     facts = gather(runs[0], coreset, arrays)
-    coreset = describe(coreset, facts, setup, name, epochs)
+    groups = duplicates(images)
+    coreset = describe(coreset, facts, setup, name, epochs, groups=groups)
     _write(out, coreset, images, materialize)
+    write_duplicates(out / DUPLICATES, images, groups)
     kept = {f"kept: {k:,} of {len(images):,} (red)": coreset.mask}
     illustrate(out, coreset, facts, images, kept)
     if check:
         against_random(setup, coreset, out / "check", watch=watch)
     return coreset
+
+
+def _setup(
+    data: str | Path | Images,
+    model: str | nn.Module,
+    recipe: str,
+    labels: Path | None,
+    *,
+    download: bool,
+    out: Path,
+) -> tuple[str, Setup]:
+    """Give the name of the data, and what trains on them."""
+    how: dict[str, Any] = {"model": model, "recipe": recipe}
+    if isinstance(data, Images):
+        return "images", Setup.of(relabel(data, labels), None, **how)
+    return str(data), Setup.load(data, **how, download=download, out=out, labels=labels)
 
 
 def _refuse_to_materialize(images: Images, out: Path) -> None:
@@ -125,7 +144,8 @@ def _refuse_another(
         "k": card.k == k,
         "seed": card.seed == seed,
         "number of epochs": training is not None and training.epochs == epochs,
-        "data, model or recipe": training is not None and training.settings == setup.settings(),
+        "data, labels, model or recipe": training is not None
+        and training.settings == setup.settings(),
     }
     if other := [name for name, is_same in same.items() if not is_same]:
         raise InputError(
@@ -156,10 +176,18 @@ def _record(
 
 
 def describe(
-    coreset: Coreset, facts: Facts, setup: Setup, data: str, epochs: int, workflow: str = "prune"
+    coreset: Coreset,
+    facts: Facts,
+    setup: Setup,
+    data: str,
+    epochs: int,
+    *,
+    groups: Sequence[Array] = (),
+    workflow: str = "prune",
 ) -> Coreset:
     """Give the coreset with a card that also says what was trained to record, and what it saves."""
-    recipe, samples = setup.recipe, facts.samples
+    recipe, samples, labels = setup.recipe, facts.samples, setup.images.labels
+    conflicting = sum(len(ids) for ids in groups if len(np.unique(labels[ids])) > 1)
     training = Training(
         data=Path(data).name,
         model=setup.model_name,
@@ -171,6 +199,9 @@ def describe(
         full_passes=recipe.passes(samples, samples),
         coreset_passes=recipe.passes(len(coreset), samples),
         workflow=workflow,
+        relabelled=setup.images.relabelled,
+        duplicates=sum(map(len, groups)),
+        conflicting=conflicting,
     )
     return replace(coreset, card=replace(coreset.card, training=training))
 

@@ -48,7 +48,11 @@ def rows(facts: Facts) -> Iterator[tuple[str, str]]:
     if card is not None:
         yield "Method", card.method
         yield "Kept", f"{card.k:,} of {samples:,} ({card.k / samples:.1%})"
+    if training is not None and training.relabelled:
+        yield "Corrected", f"{training.relabelled:,} labels were changed before training"
     yield "Labels", _suspects(facts)
+    if training is not None and training.duplicates:
+        yield "Duplicates", training.same_images
     if training is not None:
         yield "Cost", _cost(training)
     if card is not None:
