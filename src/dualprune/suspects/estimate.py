@@ -25,7 +25,7 @@ from dualprune.signatures import Array
 _FEW = 10  # samples of which nothing can be told
 _CLEAN = 0.01  # of the samples: if not even so many may be wrong, none look wrong
 _VAGUE = 10  # times the lower end: an interval with a higher upper end tells nothing
-_BINS, _SPREADS = 128, 10.0  # of the histogram, which reaches so far to both sides
+_BINS, _BELOW, _ABOVE = 128, 10.0, 4.0  # of the histogram, and how many spreads it reaches
 _APART, _MIRRORED, _ALIKE = 2.0, 0.5, 0.15
 _STARTS, _NONE, _MOST = (0.02, 0.1, 0.3), logit(1e-6), logit(0.6)
 _LIKELY = 3.84 / 2  # how much log likelihood 95 % of the chi-squared distribution allow to lose
@@ -45,7 +45,7 @@ def count_wrong(margin: Array) -> WrongLabels:
     spread = (high - low) / 2
     if len(known) < _FEW or spread == 0:
         return WrongLabels(None, 0, len(known))
-    near = np.clip(known, middle - _SPREADS * spread, middle + _SPREADS * spread) / spread
+    near = np.clip(known / spread - middle / spread, -_BELOW, _ABOVE) + middle / spread
     counts, edges = np.histogram(near, _BINS)
     shapes = [_Shape(counts, (edges[1:] + edges[:-1]) / 2, skewed) for skewed in (False, True)]
     wrong, least, most = np.array([shape.interval() for shape in shapes]).T

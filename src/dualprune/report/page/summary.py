@@ -89,6 +89,7 @@ def repeat(coreset: Coreset | None) -> str | None:
         return _command(training.workflow, out="again")
     if training is not None:
         how = {"method": card.method, "model": training.model, "recipe": training.recipe}
+        how |= {"labels": "corrected.csv"} if training.relabelled else {}
         return _command("prune", safe_text(training.data), **how, epochs=training.epochs, **budget)
     if card.selector not in SELECTORS or (card.score or "dual") not in SCORES:
         return None  # a user's own function
