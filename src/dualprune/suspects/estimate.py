@@ -10,21 +10,22 @@ makes `h` a group of wrong labels, and not the hard half of the right ones, are 
 - it mirrors `g`: a model that prefers right labels by a margin prefers another class to wrong ones
   by about as much. Its mean is below zero by half the mean of `g` or more.
 
-`g` is fitted twice, as a normal distribution and as one with two widths, left and right of its
-mode. The estimate is the mean of both, the interval holds both likelihood intervals: the shape
-that the right labels really have is not known, and often matters more than chance.
+`g` is fitted in three shapes: as a normal distribution, as one with two widths, left and right of
+its mode, and as Student's t, whose tails are heavy. The estimate is the mean of the three, the
+interval holds their likelihood intervals: the shape that the right labels really have is not known,
+and often matters more than chance. Where the shapes differ too much, nothing can be told.
 """
 
 import numpy as np
 from scipy.optimize import OptimizeResult, brentq, minimize
-from scipy.special import expit, logit
+from scipy.special import expit, gammaln, logit
 
 from dualprune.coreset import WrongLabels
 from dualprune.signatures import Array
 
 _FEW = 10  # samples of which nothing can be told
 _CLEAN = 0.01  # of the samples: if not even so many may be wrong, none look wrong
-_VAGUE = 10  # times the lower end: an interval with a higher upper end tells nothing
+_VAGUE = 5  # times the lower end: an interval with a higher upper end tells nothing
 _BINS, _BELOW, _ABOVE = 128, 10.0, 4.0  # of the histogram, and how many spreads it reaches
 _APART, _MIRRORED, _ALIKE = 2.0, 0.5, 0.15
 _STARTS, _NONE, _MOST = (0.02, 0.1, 0.3), logit(1e-6), logit(0.6)
@@ -47,8 +48,9 @@ def count_wrong(margin: Array) -> WrongLabels:
         return WrongLabels(None, 0, len(known))
     near = np.clip(known / spread - middle / spread, -_BELOW, _ABOVE) + middle / spread
     counts, edges = np.histogram(near, _BINS)
-    shapes = [_Shape(counts, (edges[1:] + edges[:-1]) / 2, skewed) for skewed in (False, True)]
-    wrong, least, most = np.array([shape.interval() for shape in shapes]).T
+    at = (edges[1:] + edges[:-1]) / 2
+    fits = [_Shape(counts, at, shape).interval() for shape in ("normal", "skewed", "heavy")]
+    wrong, least, most = np.array(fits).T
     estimate, interval = round(wrong.mean()), (int(least.min()), int(np.ceil(most.max())))
     if interval[0] == 0 and interval[1] <= _CLEAN * len(known):
         return WrongLabels(0, *interval)
@@ -59,14 +61,16 @@ class _Shape:
     """The fit of one shape of `g` to a histogram.
 
     The parameters are: mode and log left width of `g`, log of right by left width, how far beyond
-    its limits `h` lies (log), log of its width by the left one of `g`, logit of the wrong share.
+    its limits `h` lies (log), log of its width by the left one of `g`, log degrees of freedom of
+    Student's t, logit of the wrong share.
     """
 
-    def __init__(self, counts: Array, at: Array, skewed: bool) -> None:
-        self.counts, self.at = counts, at
-        self.bounds = [(None, None), (-5, 5), (-2, 2) if skewed else (0, 0), (-6, 3), (-1, 1)]
+    def __init__(self, counts: Array, at: Array, shape: str) -> None:
+        self.counts, self.at, self.heavy = counts, at, shape == "heavy"
+        skew, tail = (-2, 2) if shape == "skewed" else (0, 0), (1, 5) if self.heavy else (3, 3)
+        self.bounds = [(None, None), (-5, 5), skew, (-6, 3), (-1, 1), tail]
         middle = at[np.searchsorted(counts.cumsum(), counts.sum() / 2)]
-        starts = (np.array([middle, 0, 0, -2, 0, logit(share)]) for share in _STARTS)
+        starts = (np.array([middle, 0, 0, -2, 0, 3, logit(share)]) for share in _STARTS)
         self.best = min((self._fit(start) for start in starts), key=lambda fit: float(fit.fun))
 
     def interval(self) -> tuple[float, float, float]:
@@ -107,13 +111,18 @@ class _Shape:
 
     def _log_densities(self, parameters: Array) -> tuple[Array, Array]:
         """Give log (1 - pi) g and log pi h, without their common constant."""
-        mode, left, skew, beyond, alike, share = parameters
+        mode, left, skew, beyond, alike, tail, share = parameters
         below, above, width = np.exp([left, left + skew, left + alike])
         mean = mode + (above - below) * np.sqrt(2 / np.pi)
         variance = (1 - 2 / np.pi) * (above - below) ** 2 + above * below
         apart = mean - _APART * np.sqrt((variance + width**2) / 2)
         lower = min(apart, -_MIRRORED * mean) - np.exp(beyond)
         side = np.where(self.at < mode, below, above)
-        right = np.log(2 / (below + above)) - ((self.at - mode) / side) ** 2 / 2
+        away = ((self.at - mode) / side) ** 2
+        if self.heavy:  # Student's t
+            freedom = np.exp(tail)
+            rest = gammaln((freedom + 1) / 2) - gammaln(freedom / 2) - np.log(freedom / 2) / 2
+            away = (freedom + 1) * np.log1p(away / freedom) - 2 * rest
+        right = np.log(2 / (below + above)) - away / 2
         wrong = -np.log(width) - ((self.at - lower) / width) ** 2 / 2
         return right + np.log(expit(-share)), wrong + np.log(expit(share))
