@@ -4,9 +4,9 @@
     python docs/audit_study.py RUNS digits fashion-mnist cifar10
     python docs/audit_study.py
 
-The first trains on the data sets named, keeps what it recorded in the folder RUNS and adds a line
-per training, or per five of a cross-validation, to `docs/audit_study.jsonl`; what is there is
-skipped. The second prints that file as tables.
+The first trains on the data sets named, keeps what it recorded in the folder RUNS and writes a line
+per training, or per five of a cross-validation, into `docs/audit_study.jsonl`. What is recorded in
+RUNS is judged again, what is only in the file is skipped. The second prints that file as tables.
 """
 
 import json
@@ -27,6 +27,7 @@ from sklearn.model_selection import StratifiedKFold
 from torch import Tensor, nn
 from torch.nn.functional import softmax
 
+from dualprune.coreset import WrongLabels
 from dualprune.data import flip_labels, load
 from dualprune.method import Arrays
 from dualprune.record import Recorder
@@ -41,11 +42,7 @@ from dualprune.train.loop import fit, silent
 RESULTS = Path(__file__).with_suffix(".jsonl")
 KEY = ("data", "share", "seed", "folds")
 EPOCHS, FOLDS, IMAGES = 30, 5, 10_000  # the first of a data set that has more
-GRID = {
-    "digits": ((0, 0.05, 0.2, 0.4), 5),
-    "fashion-mnist": ((0, 0.05, 0.2), 3),
-    "cifar10": ((0, 0.05, 0.2), 3),
-}
+SHARES, SEEDS = (0, 0.02, 0.05, 0.1, 0.2, 0.4), 3
 FILTERS = ("prune_by_noise_rate", "low_self_confidence")  # cleanlab's default first
 
 
@@ -62,36 +59,32 @@ class Beliefs(Recorder):
         self.total[ids] += self.last[ids]
 
 
-def cells(data: str) -> Iterator[tuple[float, int, bool]]:
+def cells() -> Iterator[tuple[float, int, bool]]:
     """Give noise share, seed and whether to cross-validate, the cheap ones first."""
-    shares, seeds = GRID[data]
     for folds in (False, True):
-        for share in shares[folds:]:  # what is clean is not cross-validated
-            few = share == 0 or (folds and data != "digits")
-            yield from ((share, seed, folds) for seed in range(1 if few else seeds))
+        yield from ((share, seed, folds) for seed in range(SEEDS) for share in SHARES)
 
 
 def study(runs: Path, data: str) -> None:
-    """Train and judge what is not in the file yet."""
+    """Train what is neither in the file nor in RUNS yet, and judge what is in RUNS."""
     images, test = load(data, download=True)
     images = images.take(np.arange(len(images))[:IMAGES])
-    done = [tuple(row[name] for name in KEY) for row in results()]
-    for cell in cells(data):
-        if (data, *cell) in done:
+    for cell in cells():
+        folder, rows = runs / "-".join(map(str, (data, *cell))), results()
+        file = folder / "probabilities.npz"
+        if (data, *cell) in rows and not file.exists():
             continue
         share, seed, folds = cell
         labels, flipped = flip_labels(images.labels, share, len(images.class_names), seed)
         noisy, recipe = replace(images, labels=labels), "auto" if data == "digits" else "small"
-        folder = runs / "-".join(map(str, (data, *cell)))
-        file = folder / "probabilities.npz"
         if not file.exists():  # what was interrupted is trained anew
             shutil.rmtree(folder, ignore_errors=True)
             setup = Setup.of(noisy, test, name=data, recipe=recipe)
             np.savez(file, **(cross_validated if folds else one_training)(setup, folder, seed))
         row = dict(zip(KEY, (data, *cell), strict=True)) | {"samples": len(labels)}
         row |= judged(labels, flipped, folder, dict(np.load(file)))
-        with RESULTS.open("a") as lines:
-            lines.write(json.dumps(row) + "\n")
+        rows[data, *cell] = row
+        RESULTS.write_text("".join(json.dumps(row) + "\n" for row in rows.values()))
 
 
 def train(
@@ -139,7 +132,10 @@ def judged(
     """Give what each score ranks lowest, and what each decision calls wrong, against the truth."""
     wrong = np.isin(np.arange(len(labels)), flipped)
     seconds = round(float(probabilities.pop("seconds")), 1)
-    scores, calls = ({}, {}) if "folds" in probabilities else from_recording(Run(folder))
+    scores, calls, more = {}, {}, {}
+    if "folds" not in probabilities:
+        scores, calls, wrong_labels = from_recording(Run(folder))
+        more = {"estimate": [wrong_labels.estimate, wrong_labels.low, wrong_labels.high]}
     for name, each in probabilities.items():
         for method in ("self_confidence", "normalized_margin"):
             quality = get_label_quality_scores(labels, each, method=method)
@@ -149,12 +145,14 @@ def judged(
             calls[f"cleanlab {how}, {name}"] = issue
     ranked = {name: ranking(score, wrong) for name, score in scores.items()} if len(flipped) else {}
     called = {name: [int(c.sum()), int((c & wrong).sum())] for name, c in calls.items()}
-    return {"flipped": len(flipped), "seconds": seconds, "ranked": ranked, "called": called}
+    counts = {"flipped": len(flipped), "seconds": seconds, **more}
+    return counts | {"ranked": ranked, "called": called}
 
 
-def from_recording(run: Run) -> tuple[dict[str, Array], dict[str, Array]]:
+def from_recording(run: Run) -> tuple[dict[str, Array], dict[str, Array], WrongLabels]:
     """Give the scores that need nothing but what `dualprune record` keeps, and audit's decision."""
-    found = audit(run).columns
+    audited = audit(run)
+    found = audited.columns
     by_id, arrays = np.argsort(found["id"]), Arrays([run])
     scores = {
         "audit": found["label_quality"][by_id],
@@ -166,7 +164,7 @@ def from_recording(run: Run) -> tuple[dict[str, Array], dict[str, Array]]:
         "DUAL, lowest": arrays["dual"],
         "DUAL, highest": -arrays["dual"],
     }
-    return scores, {"audit": found["is_label_issue"][by_id]}
+    return scores, {"audit": found["is_label_issue"][by_id]}, audited.wrong
 
 
 def ranking(score: Array, wrong: Array) -> list[float]:
@@ -175,22 +173,26 @@ def ranking(score: Array, wrong: Array) -> list[float]:
     return [round(float(wrong[lowest].mean()), 5), round(average_precision_score(wrong, -score), 5)]
 
 
-def results() -> list[dict[str, Any]]:
-    """Read what was measured."""
-    return [json.loads(line) for line in RESULTS.open()] if RESULTS.exists() else []
+def results() -> dict[tuple[Any, ...], dict[str, Any]]:
+    """Read what was measured, by cell."""
+    rows = map(json.loads, RESULTS.read_text().splitlines() if RESULTS.exists() else [])
+    return {tuple(row[name] for name in KEY): row for row in rows}
 
 
 def show() -> None:
     """Print a line per data, noise share and method: mean and deviation over seeds, in percent."""
     cases: dict[tuple[Any, ...], list[list[float]]] = {}
-    for row in results():
+    for row in results().values():
         for name, values in row["ranked"].items():
             cases.setdefault((row["data"], row["share"], "ranks", name), []).append(values)
         for name, (calls, right) in row["called"].items():
             among = (calls, row["flipped"])
             values = [calls / row["samples"], *(right / n if n else np.nan for n in among)]
+            count = row["estimate"][0] if name == "audit" else calls
+            values.append(np.nan if count is None else abs(count - row["flipped"]) / row["samples"])
             cases.setdefault((row["data"], row["share"], "calls", name), []).append(values)
-    print("ranks: found among as many lowest, average precision; calls: share, precision, recall")
+    print("ranks: found among as many lowest, average precision")
+    print("calls: share, precision, recall, error of the count in percent of all samples")
     for case, rows in sorted(cases.items(), key=lambda each: each[0][:3]):
         print(*case, f"n = {len(rows)}", *map(told, zip(*rows, strict=True)), sep="  ")
 

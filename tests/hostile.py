@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 
 from dualprune import choose
-from dualprune.coreset import Training
+from dualprune.coreset import Training, WrongLabels
 from dualprune.report.facts import gather
 from dualprune.report.page import write_report
 
@@ -45,7 +45,9 @@ def write_hostile(home, names, folder, *, trained=True):
     run = write_beliefs(home / folder, beliefs, labels, class_names=names, notes=notes, names=files)
     coreset = choose(run, "dual+beta", keep=count)
     if trained:
-        training = Training(names[2], names[0], names[1], False, 12, {}, 0, 30.0, 10.0)
+        training = Training(
+            names[2], names[0], names[1], False, 12, {}, WrongLabels(0, 0, 0), 30.0, 10.0
+        )
         coreset = replace(coreset, card=replace(coreset.card, training=training))
     values = {"accuracy": 0.5, "training_seconds": 1.0, "recording_seconds": 1.0}
     lines = [SimpleNamespace(row=name, pruned=0.5, values=values) for name in names]

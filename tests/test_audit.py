@@ -1,19 +1,26 @@
 """Labels that are probably wrong: the ranking, its columns, and files that are safe to open."""
 
 import csv
-from dataclasses import replace
+import json
+import shutil
+from dataclasses import asdict, replace
 
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+from PIL import Image
 
+from dualprune import choose
+from dualprune.coreset import Card, Coreset, WrongLabels
 from dualprune.data import flip_labels, load
 from dualprune.errors import InputError
 from dualprune.run import Run
-from dualprune.suspects import audit
+from dualprune.suspects import audit, corrected, write_review
+from dualprune.suspects.estimate import count_wrong
 from dualprune.train import Setup, record
 
 from .beliefs import write_beliefs
+from .commands import dualprune
 
 CLASSES = 4
 LABELS = np.array([0, 1, 2])
@@ -53,6 +60,59 @@ def test_no_label_is_called_wrong_where_no_group_stands_apart(tmp_path):
     found = audit(write_beliefs(tmp_path, beliefs, rng.integers(0, CLASSES, 500)))
     assert (found.columns["label_quality"] < 0.5).sum() > 250
     assert found.suspects == 0
+
+
+def margins(wrong, *, clean=(0.5, 1.3), low=(-3.3, 1.6), samples=4000):
+    """Mean margins of which the last so many are those of wrong labels."""
+    rng = np.random.default_rng(wrong)
+    return np.append(rng.normal(*clean, samples - wrong), rng.normal(*low, wrong))
+
+
+@pytest.mark.parametrize("wrong", [200, 400, 800, 1600])
+def test_the_count_of_wrong_labels_lies_in_its_interval_where_groups_overlap(wrong):
+    count = count_wrong(margins(wrong))
+    assert count.low <= wrong <= count.high
+    assert count.estimate is not None
+    assert abs(count.estimate - wrong) < 0.3 * wrong + 40
+
+
+@pytest.mark.parametrize("mean", [-1.0, 0.0, 0.7, 5.0])
+def test_clean_labels_are_not_called_wrong_whatever_the_model_knows(mean):
+    rng = np.random.default_rng(0)
+    skewed = mean + rng.gamma(4, 0.7, 4000) - 2.8
+    for margin in (rng.normal(mean, 1.5, 4000), skewed, 2 * mean - skewed):
+        assert not count_wrong(margin).estimate
+
+
+def test_one_group_of_two_widths_is_not_two_groups():
+    """Most labels near one place, others around the same place but far from each other."""
+    rng = np.random.default_rng(0)
+    margin = np.append(rng.normal(1, 0.7, 3000), rng.normal(1, 2.5, 1000))
+    assert not count_wrong(margin).estimate
+
+
+def test_a_count_does_not_depend_on_order_scale_or_one_huge_margin():
+    margin = margins(200)
+    count = count_wrong(margin)
+    assert count_wrong(margin[::-1]) == count
+    assert abs(count_wrong(1000 * margin).estimate - count.estimate) <= 1
+    assert abs(count_wrong(np.append(margin, [1e9, np.nan])).estimate - count.estimate) < 20
+
+
+@pytest.mark.parametrize(
+    ("count", "words"),
+    [
+        (WrongLabels(194, 162, 231), "about 190 (160 to 230) labels are probably wrong"),
+        (WrongLabels(0, 0, 0), "no labels look wrong"),
+        (WrongLabels(0, 0, 7), "no labels look wrong (at most 7)"),
+        (
+            WrongLabels(None, 0, 1234),
+            "how many labels are wrong cannot be told (0 to 1,200); look at the 50 worst",
+        ),
+    ],
+)
+def test_how_many_are_wrong_is_said_in_the_same_words(count, words):
+    assert str(count) == words
 
 
 @pytest.mark.parametrize("share", [0.05, 0.2, 0.4])
@@ -128,3 +188,138 @@ def test_wrong_labels_of_digits_are_found_by_a_model_that_learns_them(tmp_path):
     assert np.isin(worst, flipped).mean() > 0.9
     assert 0.7 < found.suspects / len(flipped) < 1.3
     assert audit(record(Setup.of(images, test, name="digits"), tmp_path / "clean")).suspects < 20
+
+
+NAMES = ("a/1.png", "=b/2.png", "'=b/3.png")
+CLASS_NAMES = ("cat", "=dog", "'=dog", "-cow")
+
+
+def reviewed(tmp_path):
+    """A sheet of three samples, of which the first two got another class than their label."""
+    beliefs = believing(np.array([2, 3, 2]), [0.9] * 3)
+    run = write_beliefs(
+        tmp_path / "run", beliefs, LABELS, class_names=CLASS_NAMES, names=list(NAMES)
+    )
+    sheet = tmp_path / "sheets/review.csv"
+    assert write_review(audit(run), sheet) == 3
+    return sheet
+
+
+def rows_of(sheet):
+    with sheet.open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def fill(sheet, rows, **options):
+    with sheet.open("w", newline="", encoding=options.pop("encoding", "utf-8")) as file:
+        writer = csv.DictWriter(file, rows[0], **options)
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+@pytest.mark.parametrize("found_by", ["id", "name"])
+@pytest.mark.parametrize("saved", [{}, {"encoding": "utf-8-sig", "delimiter": ";"}])
+def test_accepted_suggestions_become_labels(tmp_path, found_by, saved):
+    sheet = reviewed(tmp_path)
+    rows = rows_of(sheet)
+    assert list(rows[0]) == [
+        *("id", "name", "given_label", "suggested_label", "label_quality", "label")
+    ]
+    assert corrected(sheet, LABELS, CLASS_NAMES, NAMES).tolist() == LABELS.tolist()
+    rows = [row | {"label": row["suggested_label"]} for row in rows]
+    fill(sheet, [{key: row[key] for key in (found_by, "label")} for row in rows], **saved)
+    assert corrected(sheet, LABELS, CLASS_NAMES, NAMES).tolist() == [2, 3, 2]
+    with pytest.raises(InputError, match="may hold corrections"):
+        write_review(audit(Run(tmp_path / "run")), sheet)
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("id,label\n0,bird\n", "row 2 of .* there is no class 'bird'; there are cat, "),
+        ("id,label\n0,\n3,cat\n", "row 3 of .* id must be from 0 to 2, got '3'"),
+        ("id,label\n-1,cat\n", "got '-1'"),
+        ("id,label\n1,cat\n1,-cow\n", "row 3 of .* labels sample 1 again, as row 2 did"),
+        ("name,label\nb.png,cat\n", "no sample with the name 'b.png'"),
+        ("id,name,label\n0,b.png,cat\n", "sample 0 of this data is 'a/1.png', not 'b.png'"),
+        ("id,tag\n0,cat\n", r"columns `label` and `id` or `name`, got \['id', 'tag'\]"),
+        ("label\ncat\n", "got .'label'."),
+        ("", r"got \[\]"),
+        ("id,label\n0,caf\xe9\n", "cannot be read as CSV in UTF-8"),
+    ],
+)
+def test_corrections_that_do_not_fit_are_refused_in_words(tmp_path, content, words):
+    (tmp_path / "sheet.csv").write_bytes(content.encode("latin-1"))
+    with pytest.raises(InputError, match=words):
+        corrected(tmp_path / "sheet.csv", LABELS, CLASS_NAMES, NAMES)
+
+
+def test_a_card_with_one_number_of_suspects_can_be_read(tmp_path):
+    run = write_beliefs(tmp_path, believing([1, 1, 2], [0.9] * 3), LABELS)
+    card = json.loads(json.dumps(asdict(choose(run, "random", keep=2).card)))
+    card["training"] = {
+        **{"data": "d", "model": "m", "recipe": "r", "published": False, "epochs": 1},
+        **{"settings": {}, "suspects": 6, "full_passes": 2.0, "coreset_passes": 1.0},
+    }
+    assert Card.from_json(card).training.suspects == WrongLabels(6, 6, 6)
+
+
+def wrongly_sorted(folder):
+    """A folder of digits of which 5 % lie in a wrong class, and one image twice; the true names."""
+    images, _ = load("digits")
+    images = images.take(np.arange(400))
+    labels, _ = flip_labels(images.labels, 0.05, 10, seed=0)
+    truth = {}
+    for number, (label, true) in enumerate(zip(labels, images.labels, strict=True)):
+        name = f"c{label}/{number}.png"
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(images.pixels[number, :, :, 0]).save(folder / name)
+        truth[name] = f"c{true}"
+    first = next(iter(truth))
+    copy = f"c{(images.labels[0] + 1) % 10}/copy.png"
+    shutil.copy(folder / first, folder / copy)
+    return truth | {copy: truth[first]}, {first, copy}
+
+
+def test_from_suspects_to_corrected_labels_that_are_trained_on(tmp_path):
+    truth, same = wrongly_sorted(tmp_path / "photos")
+    command = (
+        "prune",
+        tmp_path / "photos",
+        "--keep",
+        "0.5",
+        "--epochs",
+        "10",
+        "--recipe",
+        "digits",
+    )
+    code, _, said = dualprune(*command, "--out", tmp_path / "first")
+    assert code == 0, said
+    assert "2 images have exactly the pixels of another, 2 of them with different labels" in said
+    sheet = tmp_path / "review.csv"
+    code, printed, said = dualprune("audit", tmp_path / "first/run", "--review", sheet)
+    assert code == 0, said
+    assert {name for name in same if f"{name} (" in printed} == same
+    assert str(Coreset.load(tmp_path / "first").card.training.suspects) in printed
+    rows = rows_of(sheet)
+    wrong = {name for name, true in truth.items() if not name.startswith(true)}
+    assert len({row["name"] for row in rows} & wrong) > 0.8 * len(wrong)
+    fill(sheet, [row | {"label": truth[row["name"]]} for row in rows])
+    correcting = (*command, "--labels", sheet, "--materialize", "copy", "--out")
+    code, _, said = dualprune(*correcting, tmp_path / "first")
+    assert (code, "another data, labels, model or recipe" in said) == (2, True)
+    code, _, said = dualprune(*correcting, tmp_path / "second")
+    changed = sum(not row["name"].startswith(truth[row["name"]]) for row in rows)
+    assert f"{changed} labels were changed" in said
+    coreset = Coreset.load(tmp_path / "second")
+    assert coreset.card.training.relabelled == changed
+    table = pq.read_table(tmp_path / "second/coreset.parquet").to_pydict()
+    reviewed_names = {row["name"] for row in rows}
+    used = {n: f"c{label}" for n, label in zip(table["name"], table["label"], strict=True)}
+    assert all(used[name] == truth[name] for name in reviewed_names)
+    kept = {n for n, is_kept in zip(table["name"], table["kept"], strict=True) if is_kept}
+    root = tmp_path / "second/images"
+    places = {path.relative_to(root).as_posix() for path in root.rglob("*.png")}
+    assert places == {
+        name if name.startswith(used[name]) else f"{used[name]}/{name}" for name in kept
+    }

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from dualprune import Coreset, Method, Run, choose, score, select
-from dualprune.coreset import ShortClass, Training
+from dualprune.coreset import ShortClass, Training, WrongLabels
 from dualprune.coreset.worth import ONCE
 from dualprune.data import in_memory, load
 from dualprune.errors import InputError, MissingError
@@ -400,7 +400,7 @@ def test_what_it_says_of_a_run_alone(tmp_path):
         "Data": "60 samples of 3 classes",
         "Notes": "my <notes>",
         "Recorded": "12 epochs, in the training pass",
-        "Labels": "none suspect",
+        "Labels": "no labels look wrong",
     }
     assert repeat(None) is None
     assert class_names(run) == ["0", "1", "2"]
@@ -408,20 +408,20 @@ def test_what_it_says_of_a_run_alone(tmp_path):
 
 def test_what_it_says_of_a_coreset(run):
     coreset = chosen(run)
-    training = Training("ants", "cnn", "small", False, 12, {}, 6, 200.0, 66.6)
+    training = Training("ants", "cnn", "small", False, 12, {}, WrongLabels(5, 4, 6), 200.0, 66.6)
     coreset = replace(coreset, card=replace(coreset.card, training=training))
     facts = gather(run, coreset)
     suspect = np.isin(
         np.arange(SAMPLES), [*coreset.ids[:2], *np.setdiff1d(range(60), coreset.ids)[:4]]
     )
-    facts = replace(facts, labels=replace(facts.labels, suspect=suspect))
+    facts = replace(facts, labels=replace(facts.labels, suspect=suspect, wrong=training.suspects))
     assert dict(rows(facts)) == {
         "Data": "ants: 60 samples of 3 classes",
         "Model": "cnn with recipe small: not a published setting",
         "Recorded": "12 epochs, in the training pass",
         "Method": "dual+beta",
         "Kept": "20 of 60 (33.3%)",
-        "Labels": "6 suspect (10.0%); 4 of these were pruned",
+        "Labels": "about 5 (4 to 6) labels are probably wrong; of 6 suspects 4 were pruned",
         "Cost": "training on what was kept takes 66.6 passes over the full set instead of 200 "
         "(33%), or 39% with the 12 passes of recording, which are needed once",
         "Worth it": "compared with training on all the data, it pays from the first training on; "

@@ -60,6 +60,10 @@ def prune(
     check_seeds: Annotated[int, typer.Option(min=2, help="How often --check trains each.")] = 3,
     processes: Processes = None,
     download: Download = False,
+    labels: Annotated[
+        Path | None,
+        typer.Option(help="CSV of corrected labels, such as `dualprune audit --review` writes."),
+    ] = None,
 ) -> None:
     """Record a short training, score every sample, keep what is worth training on.
 
@@ -86,6 +90,7 @@ def prune(
         check_seeds=check_seeds,
         processes=processes,
         download=download,
+        labels=labels,
         tell=partial(say, err=True),
         watch=watch,
     )
@@ -113,8 +118,11 @@ def _summary(coreset: Coreset) -> Iterator[str]:
     *kept, sha = kept_lines(card)
     yield from kept
     if training is not None:
-        suspects = f"{training.suspects:,}" if training.suspects else "none"
-        yield f"labels     {suspects} suspect; `dualprune audit` ranks them"
+        if training.relabelled:
+            yield f"corrected  {training.relabelled:,} labels were changed as the file says"
+        yield f"labels     {training.suspects}; `dualprune audit` ranks them"
+        if training.duplicates:
+            yield f"duplicates {training.same_images}, see duplicates.csv"
         yield (
             f"cost       training on it takes {training.coreset_passes:.3g} passes over the full "
             f"set instead of {training.full_passes:.3g}; recording took {card.recording_passes:.3g}"

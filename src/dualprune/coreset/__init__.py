@@ -1,8 +1,19 @@
 """Coreset: the ids to keep, and a card that says where they come from."""
 
-from dualprune.coreset.card import Card, ShortClass, Training
+from dualprune.coreset.card import FIRST, Card, ShortClass, Training, WrongLabels
 from dualprune.coreset.coreset import Coreset, digest
 from dualprune.coreset.ids import read_ids
 from dualprune.coreset.worth import Arm, Check
 
-__all__ = ["Arm", "Card", "Check", "Coreset", "ShortClass", "Training", "digest", "read_ids"]
+__all__ = [
+    "FIRST",
+    "Arm",
+    "Card",
+    "Check",
+    "Coreset",
+    "ShortClass",
+    "Training",
+    "WrongLabels",
+    "digest",
+    "read_ids",
+]

@@ -12,12 +12,46 @@ from dualprune.coreset.worth import ONCE, Arm, Check, pays
 
 
 @dataclass(frozen=True)
+class WrongLabels:
+    """How many labels are probably wrong, from `low` to `high`; None if that cannot be told."""
+
+    estimate: int | None
+    low: int
+    high: int
+
+    def __str__(self) -> str:
+        interval = f"{_about(self.low)} to {_about(self.high)}"
+        if self.estimate is None:
+            return (
+                f"how many labels are wrong cannot be told ({interval}); look at the {FIRST} worst"
+            )
+        if self.estimate == 0:
+            return "no labels look wrong" + (f" (at most {_about(self.high)})" if self.high else "")
+        return f"about {_about(self.estimate)} ({interval}) labels are probably wrong"
+
+
+FIRST = 50
+"""How many labels to look at where it cannot be told how many are wrong."""
+
+
+def _about(count: int) -> str:
+    """Give two digits, more would not be true.
+
+    >>> _about(1943), _about(71)
+    ('1,900', '71')
+    """
+    return f"{float(f'{count:.2g}'):,.0f}"
+
+
+@dataclass(frozen=True)
 class Training:
     """What `prune` or the `demo` trained to record, and what training on the coreset costs.
 
     `settings` decide the recording; `published` says whether they were published for this data.
-    Passes are over all samples. `suspects` is how many labels are probably wrong. `size` is the
-    side in pixels of the squares that the model saw of image files, 0 where nothing was scaled.
+    Passes are over all samples. `size` is the side in pixels of the squares that the model saw of
+    image files, 0 where nothing was scaled. `relabelled` labels had been corrected by a file.
+    `duplicates` images have the pixels of another, `conflicting` of them that of one with another
+    label.
     """
 
     data: str
@@ -26,11 +60,20 @@ class Training:
     published: bool
     epochs: int
     settings: dict[str, Any]
-    suspects: int
+    suspects: WrongLabels
     full_passes: float
     coreset_passes: float
     workflow: str = "prune"
     size: int = 0
+    relabelled: int = 0
+    duplicates: int = 0
+    conflicting: int = 0
+
+    @property
+    def same_images(self) -> str:
+        """What is to be said of the duplicates."""
+        count = f"{self.duplicates:,} images have exactly the pixels of another"
+        return f"{count}, {self.conflicting:,} of them with different labels"
 
 
 @dataclass(frozen=True)
@@ -108,7 +151,7 @@ class Card:
         if "knobs" in content:
             content = _from_format_1(content)
         training = content["training"]
-        known = None if training is None else build(Training, training)
+        known = None if training is None else build(Training, training | _wrong_labels(training))
         short = [build(ShortClass, one) for one in content.get("short", [])]
         check = content.get("check")
         arms = [] if check is None else [build(Arm, arm) for arm in check["arms"]]
@@ -129,6 +172,14 @@ class Card:
         advice = ONCE if self.check is None else self.check.advice()
         paying = pays(self.recording_passes, small, full)
         return f"compared with training on all the data, it {paying}; {advice}"
+
+
+def _wrong_labels(training: dict[str, Any]) -> dict[str, WrongLabels]:
+    """Give the estimate; in older cards it is one number, without an interval."""
+    wrong = training["suspects"]
+    if isinstance(wrong, dict):
+        return {"suspects": build(WrongLabels, wrong)}
+    return {"suspects": WrongLabels(wrong, wrong, wrong)}
 
 
 def _from_format_1(content: dict[str, Any]) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from dualprune.data.cifar import cifar10, cifar100
 from dualprune.data.corruption import CORRUPTIONS, corrupt
 from dualprune.data.decode import decode
 from dualprune.data.digits import digits
+from dualprune.data.duplicates import DUPLICATES, duplicates, write_duplicates
 from dualprune.data.fashion_mnist import fashion_mnist
 from dualprune.data.folder import list_training, read_sets, refuse_among_images
 from dualprune.data.imagenet import imagenet, tiny_imagenet
@@ -22,10 +23,12 @@ from dualprune.files import reading
 
 __all__ = [
     "CORRUPTIONS",
+    "DUPLICATES",
     "NAMED",
     "Images",
     "corrupt",
     "decode",
+    "duplicates",
     "flip_labels",
     "in_memory",
     "list_training",
@@ -33,6 +36,7 @@ __all__ = [
     "long_tail",
     "replace_links",
     "validation_split",
+    "write_duplicates",
     "write_tree",
 ]
 

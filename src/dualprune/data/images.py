@@ -38,6 +38,8 @@ class Images:
         empty in memory.
     unreadable
         bool, shape (samples,): files that cannot be decoded; None if there are none.
+    relabelled
+        How many labels were corrected after loading.
     """
 
     labels: Array
@@ -48,6 +50,7 @@ class Images:
     names: tuple[str, ...] = ()
     squares: Array | None = None
     unreadable: Array | None = None
+    relabelled: int = 0
 
     def __len__(self) -> int:
         return len(self.labels)

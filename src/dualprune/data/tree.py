@@ -24,9 +24,9 @@ def write_tree(images: Images, folder: Path, how: Literal["link", "copy"]) -> No
 
 def _fill(building: Path, images: Images, how: Literal["link", "copy"]) -> None:
     folders, copies = {building}, []
-    for file, name in zip(images.files, images.names, strict=True):
-        depth = name.count("/")
-        target = _inside(building, file, name)
+    for file, name, label in zip(images.files, images.names, images.labels, strict=True):
+        target = _inside(building, file, name, images.class_names[label])
+        depth = len(target.relative_to(building).parts) - 1
         for folder in reversed(target.parents[:depth]):
             if folder not in folders:
                 _refuse_taken(folder, name)
@@ -34,7 +34,7 @@ def _fill(building: Path, images: Images, how: Literal["link", "copy"]) -> None:
                 folders.add(folder)
         _refuse_taken(target, name)
         if how == "link":
-            target.symlink_to(_address(file, depth, target.parent))
+            target.symlink_to(_address(file, name.count("/"), target.parent))
         else:
             shutil.copyfile(file, target)
             copies.append(target)
@@ -42,9 +42,11 @@ def _fill(building: Path, images: Images, how: Literal["link", "copy"]) -> None:
         sync(path)
 
 
-def _inside(folder: Path, file: Path, name: str) -> Path:
-    """Give the place of a file in another folder; its `name` may be spelled otherwise."""
-    return folder.joinpath(*file.parts[-1 - name.count("/") :])
+def _inside(folder: Path, file: Path, name: str, class_name: str) -> Path:
+    """Give the place of a file in another folder, under its new class if that was corrected."""
+    parts = file.parts[-1 - name.count("/") :]  # `name` may be spelled otherwise
+    corrected = name.partition("/")[0] != class_name
+    return folder.joinpath(*[class_name] * corrected, *parts)
 
 
 def _address(file: Path, depth: int, folder: Path) -> str:
@@ -65,7 +67,9 @@ def replace_links(images: Images, folder: Path) -> None:
 
     Each name is a link or the whole copy at any instant; started again, this goes on.
     """
-    targets = [_inside(folder, *pair) for pair in zip(images.files, images.names, strict=True)]
+    classes = [images.class_names[label] for label in images.labels]
+    places = zip(images.files, images.names, classes, strict=True)
+    targets = [_inside(folder, *place) for place in places]
     for parent in {target.parent for target in targets}:
         remove_abandoned(parent)
     for file, target in zip(images.files, targets, strict=True):

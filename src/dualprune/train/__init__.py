@@ -9,7 +9,7 @@ with needing_torch():
     from dualprune.train.place import is_first, together
     from dualprune.train.recipe import recipes
     from dualprune.train.record import APART, record, seconds_recorded
-    from dualprune.train.setup import Setup, check_training
+    from dualprune.train.setup import Setup, check_training, relabel
     from dualprune.train.train import Result, train
 
 __all__ = [
@@ -25,6 +25,7 @@ __all__ = [
     "is_first",
     "recipes",
     "record",
+    "relabel",
     "seconds_recorded",
     "silent",
     "together",

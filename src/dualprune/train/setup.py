@@ -1,7 +1,7 @@
 """What several trainings on the same data share: tensors on their device, a recipe, a model."""
 
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from dualprune.data import Images, load
 from dualprune.errors import InputError
 from dualprune.select import random
 from dualprune.signatures import Array
+from dualprune.suspects import corrected
 from dualprune.train.batches import Batches
 from dualprune.train.models import build, check_model
 from dualprune.train.place import device
@@ -76,14 +77,18 @@ class Setup:
         download: bool = False,
         out: Path | None = None,
         size: int | None = None,
+        labels: Path | None = None,
     ) -> "Setup":
-        """Load data by its name or path, at this `size` or the one that its recipe wants."""
+        """Load data by its name or path, at this `size` or the one that its recipe wants.
+
+        `labels` is a CSV of corrected labels.
+        """
         if isinstance(recipe, str):
             recipe = find_recipe(recipe, str(data), gpu=device().type == "cuda", size=size)
         if isinstance(model, str) and model != "auto":
             check_model(model)
         images, test = load(data, download=download, out=out, size=recipe.size)
-        return Setup.of(images, test, recipe=recipe, model=model, size=size)
+        return Setup.of(relabel(images, labels), test, recipe=recipe, model=model, size=size)
 
     def fresh_model(self, seed: int) -> nn.Module:
         """Give a new model whose weights depend on the seed alone; a given module is copied."""
@@ -131,6 +136,14 @@ def check_training(seed: int, epochs: int | None, iterations: int | None = None)
     for name, value in (("epochs", epochs), ("iterations", iterations)):
         if value is not None and value < 1:
             raise InputError(f"{name} must be at least 1, got {value}")
+
+
+def relabel(images: Images, path: Path | None) -> Images:
+    """Give the images with the corrected labels of a CSV, if there is one."""
+    if path is None:
+        return images
+    labels = corrected(path, images.labels, images.class_names, images.names)
+    return replace(images, labels=labels, relabelled=int((labels != images.labels).sum()))
 
 
 def model_identity(model: str | nn.Module) -> str:

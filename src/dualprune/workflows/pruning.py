@@ -10,10 +10,18 @@ from math import nan
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
 from torch import nn
 
 from dualprune.coreset import Coreset, Training
-from dualprune.data import Images, replace_links, write_tree
+from dualprune.data import (
+    DUPLICATES,
+    Images,
+    duplicates,
+    replace_links,
+    write_duplicates,
+    write_tree,
+)
 from dualprune.errors import InputError
 from dualprune.experiments.results import Line
 from dualprune.files import exists, refuse_foreign
@@ -36,7 +44,7 @@ from dualprune.run import Run
 from dualprune.select import budget
 from dualprune.select.candidates import Balance
 from dualprune.signatures import Array, check_knobs
-from dualprune.train import APART, Setup, Watch, record, seconds_recorded, silent
+from dualprune.train import APART, Setup, Watch, record, relabel, seconds_recorded, silent
 from dualprune.workflows.checking import check as check_coreset
 from dualprune.workflows.recorded import runs_in, settings_of, usable
 from dualprune.workflows.request import check_request
@@ -62,6 +70,7 @@ def prune(
     check_seeds: int = 3,
     processes: int | None = 1,
     download: bool = False,
+    labels: str | os.PathLike[str] | None = None,
     tell: Callable[[str], None] = lambda line: None,  # noqa: ARG005
     watch: Watch = silent,
 ) -> Coreset:
@@ -102,6 +111,9 @@ def prune(
         much as the coreset, as long as the recipe says; the card and the page then compare them.
     check_seeds, processes
         How often the check trains each, and how many at a time, as for `compare`.
+    labels
+        A CSV of corrected labels, as `audit --review` writes and a person completes: columns
+        `label` and `id` or `name`.
     tell, watch
         Progress: lines of the check; the epochs of trainings in this process.
     """
@@ -109,11 +121,11 @@ def prune(
     out, recorded = Path(out), [] if run is None else runs_in(run)
     name = "images" if isinstance(data, Images) else str(data)
     amount = {"keep": keep, "prune": prune}
-    if recorded and epochs is None:
-        epochs = recorded[0].epochs
+    epochs = recorded[0].epochs if recorded and epochs is None else epochs
     check_request([method], [amount], model, recipe, name, epochs=epochs, seed=seed)
     _refuse_in_the_way(out, materialize)
-    setup = _setup(data, model, recipe, size, recorded, download=download, out=out)
+    how = {"model": model, "recipe": recipe, "size": size, "labels": labels}
+    setup = _setup(data, how, recorded, download=download, out=out)
     images = setup.images
     k = budget(readable := len(images.readable_ids), **amount)
     if materialize and not images.files:
@@ -164,12 +176,14 @@ def _choose(
     facts = gather(runs[0], coreset, arrays)
     recorded = runs[0].path.parent == out
     workflow = "prune" if recorded else "select"
-    coreset = describe(coreset, facts, setup, data, epochs, workflow=workflow)
+    groups = duplicates(setup.images)
+    coreset = describe(coreset, facts, setup, data, epochs, groups=groups, workflow=workflow)
     if exists(out / "card.json"):
         before = Coreset.load(out).card.check
         coreset = replace(coreset, card=replace(coreset.card, check=before))
     else:
         coreset.save(out)
+    write_duplicates(out / DUPLICATES, setup.images, groups)
     illustrate(out, coreset, facts, setup.images, _marked(coreset))
     return coreset, facts
 
@@ -187,21 +201,20 @@ def _seconds_per_image(run: Run) -> float:
 
 def _setup(
     data: str | Path | Images,
-    model: str | nn.Module,
-    recipe: str,
-    size: int | None,
+    how: dict[str, Any],
     recorded: Sequence[Run],
     *,
     download: bool,
     out: Path,
 ) -> Setup:
     """Give what trains on the data, or what was recorded of them."""
-    how: dict[str, Any] = {"model": model, "recipe": recipe, "size": size}
+    labels = how.pop("labels")
+    file = None if labels is None else Path(labels)
     if recorded:
         how = settings_of(recorded[0], **how)
     if isinstance(data, Images):
-        return Setup.of(data, None, **how)
-    return Setup.load(data, **how, download=download, out=out)
+        return Setup.of(relabel(data, file), None, **how)
+    return Setup.load(data, **how, download=download, out=out, labels=file)
 
 
 def _refuse_at_once(check_seeds: int, materialize: str | None) -> None:
@@ -243,7 +256,7 @@ def _refuse_another(
     before = card.runs if training is not None and training.workflow == "select" else []
     recorded = {
         "number of epochs": training is not None and training.epochs == epochs,
-        "data, model, recipe or size": training is not None
+        "data, labels, model, recipe or size": training is not None
         and training.settings == setup.settings(),
         "recording": before == [run.fingerprint for run in runs],
     }
@@ -294,10 +307,18 @@ def _record(
 
 
 def describe(
-    coreset: Coreset, facts: Facts, setup: Setup, data: str, epochs: int, workflow: str = "prune"
+    coreset: Coreset,
+    facts: Facts,
+    setup: Setup,
+    data: str,
+    epochs: int,
+    *,
+    groups: Sequence[Array] = (),
+    workflow: str = "prune",
 ) -> Coreset:
     """Give the coreset with a card that also says what was trained to record, and what it saves."""
-    recipe, samples = setup.recipe, facts.samples
+    recipe, samples, labels = setup.recipe, facts.samples, setup.images.labels
+    conflicting = sum(len(ids) for ids in groups if len(np.unique(labels[ids])) > 1)
     training = Training(
         data=Path(data).name,
         model=setup.model_name,
@@ -305,11 +326,14 @@ def describe(
         published=recipe.published == data and setup.model_name == recipe.model,
         epochs=epochs,
         settings=setup.settings(),
-        suspects=int(facts.labels.suspect.sum()),
+        suspects=facts.labels.wrong,
         full_passes=recipe.passes(samples, samples),
         coreset_passes=recipe.passes(len(coreset), samples),
         workflow=workflow,
         size=setup.size,
+        relabelled=setup.images.relabelled,
+        duplicates=sum(map(len, groups)),
+        conflicting=conflicting,
     )
     return replace(coreset, card=replace(coreset.card, training=training))
 

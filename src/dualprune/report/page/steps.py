@@ -44,8 +44,12 @@ def steps(facts: Facts, at: Places) -> Iterator[tuple[str, str, str]]:
     if another := another_share(facts, at):
         how = "Uses the recording, without training again. The slider below sets the number."
         yield "Keep another share", how, another
-    labels = command("audit", at.run, out="labels")
-    yield "Review the labels", "Writes all of them, the most doubtful first.", labels
+    labels = command("audit", at.run, review="labels.csv")
+    yield (
+        "Review the labels",
+        "Writes suspects to correct in a spreadsheet; `prune --labels` uses it.",
+        labels,
+    )
 
 
 def another_share(facts: Facts, at: Places) -> Markup | None:

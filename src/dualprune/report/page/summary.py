@@ -54,20 +54,26 @@ def rows(facts: Facts) -> Iterator[tuple[str, str]]:
     if card is not None:
         yield "Method", safe_text(card.method)
         yield "Kept", f"{card.k:,} of {samples:,} ({card.k / samples:.1%})"
-    yield "Labels", _suspects(facts)
+    yield from _label_rows(facts, training)
     if card is not None and training is not None:
         yield "Cost", _cost(training, card.recording_passes)
         yield "Worth it", card.worth
 
 
+def _label_rows(facts: Facts, training: Training | None) -> Iterator[tuple[str, str]]:
+    if training is not None and training.relabelled:
+        yield "Corrected", f"{training.relabelled:,} labels were changed before training"
+    yield "Labels", _suspects(facts)
+    if training is not None and training.duplicates:
+        yield "Duplicates", training.same_images
+
+
 def _suspects(facts: Facts) -> str:
-    suspect = facts.labels.suspect
-    if not suspect.any():
-        return "none suspect"
-    count = f"{suspect.sum():,} suspect ({suspect.mean():.1%})"
-    if facts.kept is None:
-        return count
-    return f"{count}; {(suspect & ~facts.kept).sum():,} of these were pruned"
+    labels = facts.labels
+    if facts.kept is None or not labels.suspect.any():
+        return str(labels.wrong)
+    pruned = (labels.suspect & ~facts.kept).sum()
+    return f"{labels.wrong}; of {labels.suspect.sum():,} suspects {pruned:,} were pruned"
 
 
 def _cost(training: Training, recording: int) -> str:
@@ -94,6 +100,8 @@ def repeat(coreset: Coreset | None) -> str | None:
         flags = {name: safe_text(value) for name, value in how.items()} | _for_classes(card)
         if training.size:
             flags["size"] = training.size
+        if training.relabelled:
+            flags["labels"] = "corrected.csv"
         return command("prune", safe_text(training.data), **flags, epochs=training.epochs, **budget)
     if card.selector not in SELECTORS or (card.score or "dual") not in SCORES:
         return None  # a user's own function

@@ -1,0 +1,93 @@
+"""Audit: the labels of a run as a table, the worst first."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from dualprune.arguments import checked
+from dualprune.coreset import WrongLabels
+from dualprune.errors import DamagedError
+from dualprune.files import (
+    make_folders,
+    open_file,
+    read_table,
+    reading,
+    refuse_to_replace,
+    write_table,
+)
+from dualprune.method import Arrays
+from dualprune.run import Run
+from dualprune.signatures import Array
+from dualprune.suspects.judgement import judge
+from dualprune.suspects.sheet import write_sheet
+
+_COLUMNS = ("given_label", "predicted_label", "label_quality", "is_label_issue")
+_LONGEST = 1000  # bytes of a line with names of columns
+
+
+@dataclass(frozen=True)
+class Audit:
+    """One row per sample, the worst label first; a sample that was never seen comes last.
+
+    `columns` are `id`, `name` where samples have names, `given_label` and `predicted_label`,
+    `label_quality` and `is_label_issue`, as users of cleanlab know them.
+    """
+
+    columns: dict[str, Array]
+    wrong: WrongLabels
+
+    @property
+    def suspects(self) -> int:
+        """How many labels are suspect: they come first."""
+        return int(self.columns["is_label_issue"].sum())
+
+    def save(self, folder: Path) -> list[Path]:
+        """Write `audit.parquet`, and `audit.csv`, which is safe to open in a spreadsheet.
+
+        Only another audit is replaced.
+        """
+        table, sheet = folder / "audit.parquet", folder / "audit.csv"
+        for path in (table, sheet):
+            refuse_to_replace(path, "an audit", _check_audit)
+        make_folders(folder)
+        write_table(table, pa.table(self.columns))
+        write_sheet(sheet, self.columns)
+        return [table, sheet]
+
+
+def _check_audit(path: Path) -> None:
+    if path.suffix == ".csv":
+        with open_file(path) as file, reading(path):
+            columns = file.readline(_LONGEST).decode("utf-8", "replace").rstrip().split(",")
+    else:
+        columns = read_table(path).column_names
+    if tuple(columns[-len(_COLUMNS) :]) != _COLUMNS:
+        raise DamagedError(f"{path} is no audit")
+
+
+@checked
+def audit(run: Run | str | os.PathLike[str], *, epochs: int | None = None) -> Audit:
+    """Rank all labels of a run by their quality over its first `epochs`."""
+    run = run if isinstance(run, Run) else Run(run)
+    labels = judge(Arrays([run], epochs=epochs))
+    names = run.names
+    columns = {
+        "id": np.arange(run.samples),
+        **({"name": names["name"]} if "name" in names else {}),
+        "given_label": _named(run, labels.label),
+        "predicted_label": _named(run, labels.predicted),
+        "label_quality": labels.quality,
+        "is_label_issue": labels.suspect,
+    }
+    return Audit({name: column[labels.order] for name, column in columns.items()}, labels.wrong)
+
+
+def _named(run: Run, labels: Array) -> Array:
+    names = run.description.class_names
+    if names is None:
+        return labels
+    named: Array = np.array([*names, ""], object)[labels]  # -1, never seen, has no name
+    return named
