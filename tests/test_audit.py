@@ -254,6 +254,7 @@ def test_corrections_that_do_not_fit_are_refused_in_words(tmp_path, content, wor
         corrected(tmp_path / "sheet.csv", LABELS, CLASS_NAMES, NAMES)
 
 
+@pytest.mark.filterwarnings("ignore:.*fair share")
 def test_a_card_with_one_number_of_suspects_can_be_read(tmp_path):
     run = write_beliefs(tmp_path, believing([1, 1, 2], [0.9] * 3), LABELS)
     card = json.loads(json.dumps(asdict(choose(run, "random", keep=2).card)))
@@ -307,7 +308,7 @@ def test_from_suspects_to_corrected_labels_that_are_trained_on(tmp_path):
     fill(sheet, [row | {"label": truth[row["name"]]} for row in rows])
     correcting = (*command, "--labels", sheet, "--materialize", "copy", "--out")
     code, _, said = dualprune(*correcting, tmp_path / "first")
-    assert (code, "another data, labels, model or recipe" in said) == (2, True)
+    assert (code, "another data, labels, model, recipe or size" in said) == (2, True)
     code, _, said = dualprune(*correcting, tmp_path / "second")
     changed = sum(not row["name"].startswith(truth[row["name"]]) for row in rows)
     assert f"{changed} labels were changed" in said

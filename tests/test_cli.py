@@ -160,12 +160,12 @@ def test_a_coreset_is_edited_with_a_list_of_ids(dualprune, run, tmp_path, how):
     code, out, err = dualprune(*words)
     assert (code, out) == (0, f"{tmp_path / 'new'}\n")
     expected = {
-        "drop": (before.ids[2:], "kept 3 of 60 samples (5.0%): 2 dropped"),
-        "add": ([*before.ids, *other], "kept 7 of 60 samples (11.7%): 2 added"),
-        "only": (listed, "kept 4 of 60 samples (6.7%): 2 added, 3 dropped"),
+        "drop": (before.ids[2:], "2 dropped\nkept       3 of 60 (5.0%)"),
+        "add": ([*before.ids, *other], "2 added\nkept       7 of 60 (11.7%)"),
+        "only": (listed, "2 added, 3 dropped\nkept       4 of 60 (6.7%)"),
     }
     assert Coreset.load(tmp_path / "new").ids.tolist() == sorted(expected[how][0])
-    assert err == f"{expected[how][1]}\n"
+    assert err.startswith(f"changed    {expected[how][1]}")
     assert Coreset.load(tmp_path / "kept").ids.tolist() == before.ids.tolist()
     words = ("edit", tmp_path / "new", "--drop", tmp_path / "no.csv", "--out", tmp_path / "same")
     (tmp_path / "no.csv").write_text("id\n")

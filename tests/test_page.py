@@ -456,7 +456,7 @@ def test_what_to_do_next_can_be_done_as_it_stands(dualprune, tmp_path, run, monk
         assert dualprune(*shlex.split(code[title])[1:])[0] == 0
     expected = choose(run, Method("dual", "beta", select_knobs={"c_d": 4.0}), keep=10, seed=5)
     assert Coreset.load("small-10").ids.tolist() == expected.ids.tolist()
-    assert (tmp_path / "labels/audit.csv").is_file()
+    assert (tmp_path / "labels.csv").is_file()
 
 
 def test_of_a_run_alone_one_can_choose_next(dualprune, tmp_path, run, monkeypatch):

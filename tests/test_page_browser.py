@@ -371,7 +371,7 @@ def test_the_slider_says_its_number_and_its_result_at_once(browser, world, width
     assert text(browser, "#share-result").startswith("20 samples of mean confidence")
     slide(browser, 10)
     assert text(browser, "#share-value") == "10.0 %"
-    for part in ("#share", "#share-value", "#share-result", ".what-if code"):
+    for part in ("#share", "#share-value", "#share-result", "#share-command"):
         assert in_view(browser, part), part
 
 

@@ -249,7 +249,7 @@ def test_numbers_of_samples_and_classes_are_checked_before_anything_is_made(tmp_
         ({"names": -1}, r"names must be a list \(each text\)"),
         ({"names": [None] * 4}, "names must be a list"),
         ({"source": [0.5] * 4}, "source must be an array of integers"),
-        ({"source": np.arange(3)}, r"source has shape \(3,\), it needs one position per sample"),
+        ({"source": np.arange(3)}, r"source has shape \(3,\), it needs one entry per sample"),
         ({"source": np.full(4, 2**63, np.uint64)}, "source holds 9223372036854775808 to"),
         ({"notes": torch.zeros(2)}, "notes must be text"),
         ({"data": b"x"}, "data must be text"),

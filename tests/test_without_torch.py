@@ -124,7 +124,7 @@ def test_a_command_that_needs_torch_says_what_to_install(tmp_path, words):
     [
         *("--help", "--version", "prune --help", "methods", "reproduce"),
         *("doctor RUN", "audit RUN", "score dual RUN --out OUT", "report RUN --out OUT"),
-        "select top RUN --keep 9 --out OUT",
+        "select top RUN --keep 0.5 --out OUT",
     ],
 )
 def test_what_needs_no_torch_works_without_it(tmp_path, words):

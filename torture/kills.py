@@ -32,6 +32,7 @@ from torture.instances import as_bytes, write_run
 from torture.parts import Finding
 
 LAST = 4
+WAIT = 3  # seconds for a peer that was killed
 FRESH = 32  # every so many numbers, fresh interpreters are killed
 WEIGHTS = {"record": 55, "ranks": 8, "select": 20, "report": 8, "prune": 7, "reproduce": 2}
 COMMANDS = ("select", "report", "prune", "reproduce")
@@ -105,9 +106,10 @@ def record(path, ranks, group, rank, pipe):
     """Record up to the last epoch, from where the run is, with names and features."""
     start = Run(path).epochs + 1 if (path / "run.json").exists() else None
     if ranks > 1:
-        limit = timedelta(seconds=10)  # for a peer that was killed
+        limit = timedelta(seconds=WAIT)
         distributed.init_process_group("gloo", group, limit, rank=rank, world_size=ranks)
-    with recorder(path, start, names=[f"name {n}" for n in range(SAMPLES)]) as recording:
+    names = [f"name {n}" for n in range(SAMPLES)]
+    with recorder(path, start, names=names, timeout=WAIT) as recording:
         while recording.epoch <= LAST:
             epoch = recording.epoch
             ids = seen_ids(epoch)[rank::ranks]

@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 import typer
 
 from dualprune.cli.examples import as_lines, epilog
@@ -69,6 +70,10 @@ def _images(run: Run, folder: Path | None) -> Images:
         raise InputError(f"{run.path} is not of image files; only files can be linked or copied")
     listed, source = list_training(folder), run.names["source"]
     images = listed.take(source[source < len(listed)])
+    if len(images) == run.samples:  # with the labels that were trained on
+        unreadable = np.isin(np.arange(run.samples), run.unreadable)
+        labels = np.where(run.labels < 0, images.labels, run.labels).astype(np.int64)
+        images = replace(images, labels=labels, unreadable=unreadable)
     if images.fingerprint != run.description.data:
         raise InputError(f"{folder} does not hold the images that {run.path} was recorded of")
     return images

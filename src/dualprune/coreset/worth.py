@@ -5,8 +5,6 @@ from dataclasses import dataclass
 from math import floor, sqrt
 from statistics import mean, stdev
 
-from scipy.special import stdtrit
-
 CORESET = "the coreset"
 RANDOM = "a random part"
 ALL = "all the data"
@@ -46,6 +44,8 @@ class Difference:
         >>> [Difference(points, 0.3, seeds=3).may_be_chance for points in (0.7, -0.8)]
         [True, False]
         """
+        from scipy.special import stdtrit  # noqa: PLC0415 - slow to load, and seldom needed
+
         half = float(stdtrit(self.seeds - 1, _ONE_SIDE)) * self.spread / sqrt(self.seeds)
         return abs(self.points) <= half
 

@@ -75,6 +75,8 @@ def _epoch(wanted: Cell | Recording) -> float:
 
 
 def _size(wanted: Cell | Recording) -> int:
+    if wanted.setting.loaded is not None:
+        return len(wanted.setting.loaded[0])
     return _samples(wanted.setting.name, wanted.shift.get("tail"))
 
 

@@ -310,7 +310,7 @@ class Recorder:
         )
         if self._strict:
             raise InputError(f"{fact}without strict=True they are stored as missing")
-        warnings.warn(f"{fact}they are stored as missing", RuntimeWarning, stacklevel=4)
+        warnings.warn(f"{fact}they are stored as missing", RuntimeWarning, stacklevel=5)
 
 
 def _first_of_each(ids: Array) -> tuple[Array, Array]:

@@ -20,7 +20,7 @@ def run_folder(path: str | os.PathLike[str]) -> Path:
     """Give the folder of a run; in that of `prune` it is `run`."""
     folder = Path(path)
     inside = folder / "run"
-    is_inside = not os.path.lexists(folder / "run.json") and (inside / "run.json").exists()
+    is_inside = not exists(folder / "run.json") and exists(inside / "run.json")
     return inside if is_inside else folder
 
 
