@@ -21,7 +21,6 @@ from dualprune.coreset import WrongLabels
 from dualprune.method import Arrays
 from dualprune.score import aum
 from dualprune.signatures import Array
-from dualprune.suspects.estimate import count_wrong
 
 
 @dataclass(frozen=True)
@@ -42,6 +41,8 @@ class Judgement:
 
 def judge(arrays: Arrays) -> Judgement:
     """Judge every label of a run."""
+    from dualprune.suspects.estimate import count_wrong  # noqa: PLC0415 - loads scipy, slowly
+
     margin, rival = arrays.scores([(aum, {"keep": "easy"}), (usual_rival, {})])
     label = arrays["labels"]
     quality = (1 + np.tanh(margin / 2)) / 2  # the logistic function, which cannot overflow so
