@@ -15,10 +15,10 @@ KINDS = {
     "flips": Kind(flips.prepare, aim=100_000, part=5_000, short=400),
     "fuzz": Kind(fuzz.prepare, aim=100_000, part=5_000, short=400),
     "hostile": Kind(hostile.prepare, aim=1_000, part=100, short=24),
-    "faults": Kind(faults.prepare, aim=faults.COMBINATIONS, part=20, short=6),
+    "faults": Kind(faults.prepare, aim=faults.COMBINATIONS, part=20, short=18),
     "writers": Kind(writers.prepare, aim=1_000, part=250, short=8),
     "readers": Kind(readers.prepare, aim=300, part=30, short=2),
-    "kills": Kind(kills.prepare, aim=7_000, part=250, short=12),
+    "kills": Kind(kills.prepare, aim=8_000, part=250, short=12),
 }
 
 
