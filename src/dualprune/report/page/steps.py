@@ -47,7 +47,7 @@ def steps(facts: Facts, at: Places) -> Iterator[tuple[str, str, str]]:
     labels = command("audit", at.run, review="labels.csv")
     yield (
         "Review the labels",
-        "Writes suspects to correct in a spreadsheet; `prune --labels` uses it.",
+        "Writes suspects to correct in a spreadsheet; then prune with --labels.",
         labels,
     )
 
