@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from math import floor, sqrt
+from math import floor, hypot, inf, sqrt
 from statistics import mean, stdev
 
 CORESET = "the coreset"
@@ -31,23 +31,30 @@ class Arm:
 
 @dataclass(frozen=True)
 class Difference:
-    """How many points the coreset is above another arm: mean and deviation over paired seeds."""
+    """How many points the coreset is above another arm: mean and deviation over paired seeds.
+
+    `noise` is the deviation that comes from judging on few images.
+    """
 
     points: float
     spread: float
     seeds: int
+    noise: float = 0.0
 
     @property
     def may_be_chance(self) -> bool:
-        """Whether the 95 % interval of the mean (Student's t) contains 0.
+        """Whether the 95 % interval of the mean, over seeds (Student's t) and images, contains 0.
 
         >>> [Difference(points, 0.3, seeds=3).may_be_chance for points in (0.7, -0.8)]
         [True, False]
+        >>> Difference(-0.8, 0.3, seeds=3, noise=0.4).may_be_chance
+        True
         """
         from scipy.special import stdtrit  # noqa: PLC0415 - slow to load, and seldom needed
 
-        half = float(stdtrit(self.seeds - 1, _ONE_SIDE)) * self.spread / sqrt(self.seeds)
-        return abs(self.points) <= half
+        over_seeds = float(stdtrit(self.seeds - 1, _ONE_SIDE)) * self.spread / sqrt(self.seeds)
+        over_images = float(stdtrit(inf, _ONE_SIDE)) * self.noise
+        return abs(self.points) <= hypot(over_seeds, over_images)
 
     def __str__(self) -> str:
         """Say it in words.
@@ -73,9 +80,14 @@ class Check:
         return len(self.arms[0].accuracies)
 
     def against(self, arm: Arm) -> Difference:
-        """Compare the coreset with another arm, seed by seed, in points of accuracy."""
+        """Compare the coreset with another arm, seed by seed, in points of accuracy.
+
+        That both are judged on the same images makes the noise smaller, by how much is not known.
+        """
         pairs = zip(self.arms[0].accuracies, arm.accuracies, strict=True)
-        return Difference(*_spread([own - other for own, other in pairs]), self.seeds)
+        reached = [mean(one.accuracies) for one in (self.arms[0], arm)]
+        noise = 100 * sqrt(sum(p * (1 - p) for p in reached) / self.held_out)
+        return Difference(*_spread([own - other for own, other in pairs]), self.seeds, noise)
 
     def rows(self) -> Iterator[tuple[str, str, str, str]]:
         """Give of every arm its name, images, accuracy in %, and what the coreset is beside it."""
@@ -91,7 +103,11 @@ class Check:
         difference = self.against(best)
         if difference.points > 0 and not difference.may_be_chance:
             return f"at the same cost, the coreset was better than {best.name}"
-        how = "as good, as far as these seeds tell" if difference.may_be_chance else "better"
+        how = (
+            "as good, as far as these seeds and images tell"
+            if difference.may_be_chance
+            else "better"
+        )
         return f"to train once: {best.name} costs the same, without recording, and was {how}"
 
 
