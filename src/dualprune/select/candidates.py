@@ -199,7 +199,7 @@ def _with_floor(keys: Array, k: int, ties: Array, groups: Array, quotas: Array) 
     enough = short[groups]
     enough[best] = True
     pool = np.flatnonzero(enough)
-    keys, ties = keys[pool], ties[pool]
-    sure = smallest_of_each(keys, groups[pool], quotas, ties)
-    keys[sure], ties[sure] = -np.inf, -np.inf  # before all others
-    return pool[smallest(keys, k, ties)]
+    sure = pool[smallest_of_each(keys[pool], groups[pool], quotas, ties[pool])]
+    enough[sure] = False
+    rest = best[enough[best]]  # which holds the smallest of all others
+    return np.sort(np.concatenate([sure, rest[smallest(keys[rest], k - len(sure), ties[rest])]]))
