@@ -531,6 +531,14 @@ def test_copies_replace_links_one_by_one_and_the_rest_later(tmp_path, photos, mo
     assert not any(file.is_symlink() for file in photos.files)
 
 
+def test_a_name_that_is_not_utf_8_in_a_class_with_a_backslash_is_in_its_class(tmp_path):
+    name = os.fsdecode(b"caf\xe9.png")
+    save(tmp_path / "photos" / "a\\b" / name)
+    images, _ = load(tmp_path / "photos")
+    write_tree(images, tmp_path / "tree", "copy")
+    assert [*os.walk(tmp_path / "tree" / "a\\b")][0][1:] == ([], [name])
+
+
 def test_a_tree_never_replaces_what_is_there(photos):
     """It might be the folder that the images are in."""
     home = photos.files[0].parent.parent

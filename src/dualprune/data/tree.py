@@ -5,7 +5,7 @@ import shutil
 from pathlib import Path
 from typing import Literal
 
-from dualprune.data.images import Images
+from dualprune.data.images import Images, as_text
 from dualprune.errors import InputError
 from dualprune.files import draft, draft_folder, exists, read, remove_abandoned, sync
 
@@ -45,7 +45,7 @@ def _fill(building: Path, images: Images, how: Literal["link", "copy"]) -> None:
 def _inside(folder: Path, file: Path, name: str, class_name: str) -> Path:
     """Give the place of a file in another folder, under its new class if that was corrected."""
     parts = file.parts[-1 - name.count("/") :]  # `name` may be spelled otherwise
-    corrected = name.partition("/")[0] != class_name
+    corrected = as_text(parts[0]) != class_name
     return folder.joinpath(*[class_name] * corrected, *parts)
 
 
