@@ -57,7 +57,7 @@ def _select(
     print_path(coreset.save(out))
     if images is not None and materialize is not None:
         write_tree(images.take(coreset.ids), out / "images", materialize)
-    warn_of_short(coreset.card)
+    warn_of_short(coreset.card.short)
     for line in kept_lines(coreset.card):
         say(line, err=True)
 

@@ -12,7 +12,7 @@ from dualprune.errors import MissingError
 def digits(root: Path, fetch: bool) -> tuple[Images, Images]:  # noqa: ARG001 - the same for all named sets
     """Grey images of 8 x 8; a fixed fifth of each class is the test set."""
     try:
-        from sklearn import datasets  # type: ignore[import-untyped] # noqa: PLC0415 - optional
+        from sklearn import datasets  # noqa: PLC0415 - optional
     except ImportError as error:
         raise MissingError("digits need scikit-learn: pip install 'dualprune[torch]'") from error
     bundled = datasets.load_digits()

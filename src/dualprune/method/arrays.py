@@ -193,7 +193,8 @@ def _signals(fn: Function, run: Run) -> set[str]:
     return names
 
 
-def _apply(fn: Function, block: Mapping[str, Array], knobs: Mapping[str, Any]) -> Array:
+def arrays_for(fn: Function, block: Mapping[str, Array]) -> dict[str, Array]:
+    """Find the arrays that a function reads among those of some samples, or score them."""
     data = {}
     for name, needed in inputs(fn).items():
         if name in block:
@@ -202,7 +203,11 @@ def _apply(fn: Function, block: Mapping[str, Array], knobs: Mapping[str, Any]) -
             data[name] = block["label"].max(axis=0)  # -1 where an epoch did not see the sample
         elif _is_score(name) and (needed or _can(SCORES[name], block)):
             data[name] = _apply(SCORES[name], block, {})
-    return fn(**data, **knobs)
+    return data
+
+
+def _apply(fn: Function, block: Mapping[str, Array], knobs: Mapping[str, Any]) -> Array:
+    return fn(**arrays_for(fn, block), **knobs)
 
 
 def _checked(fn: Function, block: Mapping[str, Array], knobs: Mapping[str, Any]) -> Array:

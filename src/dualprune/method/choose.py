@@ -83,7 +83,7 @@ def choose(
         features=method.features,
     )
     coreset = choose_from(arrays, method, k=k, seed=seed)
-    warn_of_short(coreset.card)
+    warn_of_short(coreset.card.short)
     return coreset
 
 

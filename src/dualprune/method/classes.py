@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from dualprune.coreset.card import Card, ShortClass
+from dualprune.coreset.card import ShortClass
 from dualprune.method.named import Method
 from dualprune.select import beta, random, top
 from dualprune.select.candidates import Balance, check_floor
@@ -56,10 +56,10 @@ def short_classes(labels: Array, ids: Array, names: Sequence[str] | None) -> lis
     ]
 
 
-def warn_of_short(card: Card) -> None:
+def warn_of_short(short: Sequence[ShortClass]) -> None:
     """Warn of every class that keeps less than half of its fair share, and count what is many."""
-    for one in card.short[:_TOLD]:
+    for one in short[:_TOLD]:
         warnings.warn(str(one), stacklevel=3)
-    if len(card.short) > _TOLD:
-        more = f"{len(card.short) - _TOLD:,} more classes"
+    if len(short) > _TOLD:
+        more = f"{len(short) - _TOLD:,} more classes"
         warnings.warn(f"{more} keep less than half of their fair share, too", stacklevel=3)

@@ -154,7 +154,7 @@ def prune(
         )
         coreset = coreset.save_check(out, result)
         illustrate(out, coreset, facts, images, _marked(coreset))
-    warn_of_short(coreset.card)
+    warn_of_short(coreset.card.short)
     return coreset
 
 
