@@ -15,7 +15,7 @@ from sklearn.utils.validation import validate_data
 
 from dualprune.arguments import whole
 from dualprune.errors import InputError
-from dualprune.method import Method, check_epochs, find_method, for_classes, needs, warn_of_short
+from dualprune.method import Method, find_method, for_classes, needs, warn_of_short
 from dualprune.method.arrays import arrays_for
 from dualprune.method.choose import select_ids
 from dualprune.method.classes import short_classes
@@ -25,7 +25,7 @@ from dualprune.score import SCORES
 from dualprune.select import budget
 from dualprune.select.budget import Amount
 from dualprune.select.candidates import Balance
-from dualprune.signatures import Array, inputs
+from dualprune.signatures import Array, check_knobs, inputs
 
 _FIRST_TREES: dict[str, Callable[[int], Any]] = {
     "iteration_range": lambda trees: (0, trees),  # XGBoost
@@ -109,7 +109,7 @@ class CoresetSampler(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
         check_classification_targets(y)
         classes, labels = np.unique(y, return_inverse=True)
         if len(classes) < 2:
-            raise InputError(f"y has 1 class, {classes[0]!r}; to choose by labels needs 2 or more")
+            raise InputError(f"y has one class, {classes[0]}; give samples of two or more")
         k = budget(len(labels), keep=self.keep)
         method = self._method(1 - k / len(labels))
         seed = int(check_random_state(self.random_state).randint(2**31))
@@ -127,9 +127,10 @@ class CoresetSampler(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
                 f"{method.name} {reason}, which CoresetSampler does not have; choose a method that "
                 f"reads labels, {', '.join(DEFAULT)}, such as dual+beta, el2n or random"
             )
-        if whole("rounds", self.rounds) < 1:
-            raise InputError(f"rounds must be at least 1, got {self.rounds}")
-        check_epochs([method], self.rounds)
+        knobs = check_knobs(method.scorer, method.score_knobs) if method.scorer else {}
+        least = max(method.epochs or 1, knobs.get("window", 1))
+        if whole("rounds", self.rounds) < least:
+            raise InputError(f"{method.name} needs at least {least} rounds, got {self.rounds}")
         return for_classes(method, self.balance, self.floor)
 
     def _watch(self, method: Method, X: Any, labels: Array, seed: int) -> dict[str, Array]:  # noqa: N803
