@@ -241,6 +241,7 @@ def test_it_is_a_step_of_a_pipeline_that_can_be_searched():
         ({"keep": 1}, "ambiguous"),
         ({"keep": 301}, "more than the 300 samples"),
         ({"method": "duel+beta"}, "Did you mean dual"),
+        ({"method": None}, "method must be text or a Method, got None"),
         ({"method": "ssp"}, "ssp reads features, which CoresetSampler does not have; choose"),
         ({"method": "el2n-5"}, "averages 5 recordings"),
         ({"rounds": 9}, r"dual\+beta needs at least 10 rounds, got 9"),

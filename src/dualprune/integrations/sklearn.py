@@ -13,7 +13,7 @@ from sklearn.utils import Tags, _safe_indexing, check_random_state, get_tags, in
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
-from dualprune.arguments import whole
+from dualprune.arguments import checked
 from dualprune.errors import InputError
 from dualprune.method import Method, find_method, for_classes, needs, warn_of_short
 from dualprune.method.arrays import arrays_for
@@ -111,27 +111,13 @@ class CoresetSampler(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
         if len(classes) < 2:
             raise InputError(f"y has one class, {classes[0]}; give samples of two or more")
         k = budget(len(labels), keep=self.keep)
-        method = self._method(1 - k / len(labels))
+        method = _usable(self.method, 1 - k / len(labels), rounds=self.rounds)
+        method = for_classes(method, self.balance, self.floor)
         seed = int(check_random_state(self.random_state).randint(2**31))
         watched = self._watch(method, X, labels, seed)
         self.scores_, self.sample_indices_ = _choose(method, watched, k, seed)
         warn_of_short(short_classes(labels, self.sample_indices_, list(map(str, classes))))
         return self
-
-    def _method(self, pruned: float) -> Method:
-        method = find_method(self.method, pruned) if isinstance(self.method, str) else self.method
-        unknown = sorted(needs([method]) - {"labels", *DEFAULT})
-        if unknown or method.runs > 1:
-            reason = f"reads {unknown[0]}" if unknown else f"averages {method.runs} recordings"
-            raise InputError(
-                f"{method.name} {reason}, which CoresetSampler does not have; choose a method that "
-                f"reads labels, {', '.join(DEFAULT)}, such as dual+beta, el2n or random"
-            )
-        knobs = check_knobs(method.scorer, method.score_knobs) if method.scorer else {}
-        least = max(method.epochs or 1, knobs.get("window", 1))
-        if whole("rounds", self.rounds) < least:
-            raise InputError(f"{method.name} needs at least {least} rounds, got {self.rounds}")
-        return for_classes(method, self.balance, self.floor)
 
     def _watch(self, method: Method, X: Any, labels: Array, seed: int) -> dict[str, Array]:  # noqa: N803
         """Give the labels and the signals that a method reads; without any, nothing is trained."""
@@ -158,6 +144,23 @@ class CoresetSampler(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
         tags.input_tags.allow_nan = watched.input_tags.allow_nan
         tags.target_tags.required = True
         return tags
+
+
+@checked
+def _usable(method: str | Method, pruned: float, *, rounds: int) -> Method:
+    """Find a method, and refuse one that needs more than can be watched."""
+    method = find_method(method, pruned) if isinstance(method, str) else method
+    unknown = sorted(needs([method]) - {"labels", *DEFAULT})
+    if unknown or method.runs > 1:
+        reason = f"reads {unknown[0]}" if unknown else f"averages {method.runs} recordings"
+        raise InputError(
+            f"{method.name} {reason}, which CoresetSampler does not have; choose a method that "
+            f"reads labels, {', '.join(DEFAULT)}, such as dual+beta, el2n or random"
+        )
+    knobs = check_knobs(method.scorer, method.score_knobs) if method.scorer else {}
+    if rounds < (least := max(method.epochs or 1, knobs.get("window", 1))):
+        raise InputError(f"{method.name} needs at least {least} rounds, got {rounds}")
+    return method
 
 
 def _beliefs(estimator: Any, X: Any, labels: Array, rounds: int) -> Iterator[Array]:  # noqa: N803
