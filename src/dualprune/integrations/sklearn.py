@@ -51,7 +51,9 @@ class CoresetSampler(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
         How much to keep: 0.3, "30%" or a number of samples.
     method
         A name such as ``dual+beta`` or ``el2n``, or a `Method`, also with functions of your own;
-        not one that reads features or averages recordings.
+        not one that reads features or averages recordings. Compare it with ``random``: with two
+        classes and many wrong labels the default can keep more of these than there were, and
+        ``Method("dual", "beta", select_knobs={"c_d": 1.0})`` is safer (`docs/sklearn.md`).
     rounds
         How many passes over the data, or trees per class, to watch.
     balance, floor
