@@ -221,6 +221,28 @@ def test_every_class_keeps_half_of_its_fair_share_or_as_told():
     assert kept[2].min() >= 9
 
 
+def test_a_class_that_falls_short_is_named():
+    x, y, _ = table(wrong=0)
+    names = np.where(np.arange(300) < 9, "rare", np.array(["no", "yes"])[y])
+    with pytest.warns(UserWarning, match="class rare: kept 0 of 9"):
+        CoresetSampler(keep=60, method="confidence", floor=0, random_state=0).fit(x, names)
+
+
+def test_units_of_the_columns_do_not_matter_by_default():
+    x, y, _ = table()
+    scores = [CoresetSampler(keep=60, random_state=0).fit(x * unit, y).scores_ for unit in (1, 1e6)]
+    np.testing.assert_allclose(*scores, rtol=1e-3)
+
+
+def test_a_method_that_says_how_many_epochs_watches_so_many_rounds():
+    x, y, _ = table()
+    twelve = CoresetSampler(keep=60, rounds=12, random_state=0).fit(x, y)
+    method = Method("dual", "beta", epochs=12)
+    assert (
+        CoresetSampler(keep=60, method=method, random_state=0).fit(x, y).scores_ == twelve.scores_
+    ).all()
+
+
 def test_it_is_a_step_of_a_pipeline_that_can_be_searched():
     pipeline = pytest.importorskip("imblearn.pipeline")
     from sklearn.model_selection import GridSearchCV  # noqa: PLC0415
