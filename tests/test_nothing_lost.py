@@ -13,8 +13,10 @@ import torch
 
 from dualprune import Recorder, Run, choose
 from dualprune.errors import InputError, WriteError
-from dualprune.files import draft, make_folders, write
+from dualprune.files import draft, exists, make_folders, write
+from dualprune.run import attempts
 from dualprune.run.writer import write_part
+from tests.recording import record
 from tests.run_by_hand import NOTHING_ODD, start
 
 SAMPLES, CLASSES = 60, 3
@@ -236,3 +238,21 @@ def test_waiting_batches_are_not_looked_at_again(tmp_path):
             recorder.update(torch.zeros(1, 2), [0], [sample])
         assert recorder._waiting is held, "a new list for every batch is quadratic"
         recorder.end_epoch()
+
+
+def test_an_attempt_that_begins_while_it_is_looked_for_has_lost_nothing(tmp_path, monkeypatch):
+    record(tmp_path / "run", 2)
+    second, later = tmp_path / "run/attempts/0002", tmp_path / "later"
+    record(tmp_path / "run", 2, start_epoch=2)
+    second.rename(later)
+    second.mkdir()
+
+    def begin_after_the_first_look(path):
+        found = exists(path)
+        if path == second / "start.json" and later.exists():
+            second.rmdir()
+            later.rename(second)
+        return found
+
+    monkeypatch.setattr(attempts, "exists", begin_after_the_first_look)
+    assert Run(tmp_path / "run").epochs == 2

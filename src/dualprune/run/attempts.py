@@ -117,7 +117,7 @@ def find_attempts(root: Path) -> list[Attempt]:
     for folder in _folders(root / "attempts"):
         if exists(folder / "start.json"):
             attempts.append(Attempt.load(folder))
-        elif _folders(folder):
+        elif _folders(folder) and not exists(folder / "start.json"):  # which may be new
             raise DamagedError(f"{folder} holds epochs but has lost its start.json")
     _refuse_copies(attempts)
     return attempts
