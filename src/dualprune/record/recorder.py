@@ -22,6 +22,7 @@ from dualprune.run.description import Description, check_count, refuse_too_many
 from dualprune.run.names import digest_of, names_table
 from dualprune.run.reader import open_parts, read_labels
 from dualprune.run.signals import DEFAULT, column_of
+from dualprune.run.values import first_of_each
 from dualprune.run.writer import begin, write_part
 from dualprune.signatures import Array
 
@@ -268,7 +269,7 @@ class Recorder:
         ids, labels = columns["id"], columns["label"]
         check_ids(ids, self._description.samples, self.epoch)
         check_labels(labels, ids, self._classes, self.epoch)
-        unique, first = _first_of_each(ids)
+        unique, first = first_of_each(ids)
         self._check_one_label(ids, labels, unique, first)
         self._check_same_labels(unique, labels[first])
         wrong = ~columns.pop("finite")
@@ -311,16 +312,6 @@ class Recorder:
         if self._strict:
             raise InputError(f"{fact}without strict=True they are stored as missing")
         warnings.warn(f"{fact}they are stored as missing", RuntimeWarning, stacklevel=5)
-
-
-def _first_of_each(ids: Array) -> tuple[Array, Array]:
-    """Give the different ids, sorted, and where each occurs first; `np.unique` in less memory."""
-    order = np.argsort(ids, kind="stable")
-    ordered = ids[order]
-    again = np.flatnonzero(ordered[1:] == ordered[:-1]) + 1
-    if not len(again):
-        return ordered, order
-    return np.delete(ordered, again), np.delete(order, again)
 
 
 def _names(
