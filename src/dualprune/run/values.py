@@ -17,8 +17,9 @@ from dualprune.run.signals import SIGNALS, column_of
 from dualprune.run.writer import begin, write_part
 from dualprune.signatures import Array
 
-_LARGEST = float(np.finfo(np.float32).max)
-_ROUNDING = 1e-5  # how far below 0 a loss comes by rounding
+LARGEST = float(np.finfo(np.float32).max)
+ROUNDING = 1e-5
+"""How far below 0 a loss comes by rounding."""
 
 
 class RunWriter:
@@ -166,8 +167,8 @@ def as_signal(name: str, values: Any, samples: int) -> Array:
     if np.dtype(column.dtype).kind == "i":
         return np.where(np.isnan(array), column.missing, array).astype(column.dtype)
     if name == "loss":
-        array = np.where(np.abs(array) <= _ROUNDING, np.abs(array), array)
-    return np.clip(array, -_LARGEST, _LARGEST).astype(column.dtype)
+        array = np.where(np.abs(array) <= ROUNDING, np.abs(array), array)
+    return np.clip(array, -LARGEST, LARGEST).astype(column.dtype)
 
 
 def check_signal(name: str, values: Array, ids: Array, classes: int | None, epoch: int) -> None:
