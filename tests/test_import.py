@@ -164,7 +164,7 @@ def test_aum_records_give_margins_and_rivals_and_no_dual(tmp_path):
     assert run["rival"].tolist() == [[2, 0], [2, -1]]
     assert run["labels"].tolist() == [0, 1]
     with pytest.raises(MissingError, match="there is no 'target_prob'"):
-        choose(run, "dual+beta", keep=1)
+        choose(run, "dual+beta", keep=0.5)
 
 
 @pytest.mark.parametrize(
