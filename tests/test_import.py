@@ -212,7 +212,7 @@ def test_what_cannot_be_imported_is_refused_in_words_and_leaves_nothing(
     ("shape", "more", "said"),
     [
         ((4,), {"values": "loss"}, r"has shape \(4,\); it must be \(epochs, samples\)"),
-        ((4, 3), {}, "say what .* holds: values 'loss' or 'prob'"),
+        ((4, 3), {}, r"say what .* holds with values \(--values\): 'loss' or 'prob'"),
         ((4, 3, 2), {}, "probabilities, which need labels"),
         ((4, 3), {"values": "loss", "labels": "y.npy"}, r"y.npy has shape \(5,\); .* 3 samples"),
         ((4, 5, 2), {"labels": "y.npy"}, "the last axis must be probabilities, which sum to 1"),

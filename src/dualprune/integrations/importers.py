@@ -256,7 +256,7 @@ def _array(
             "classes) of probabilities"
         )
     if array.ndim == 2 and values is None:
-        raise InputError(f"say what {path} holds: values 'loss' or 'prob'")
+        raise InputError(f"say what {path} holds with values (--values): 'loss' or 'prob'")
     epochs, samples = array.shape[:2]
     label = None if labels is None else _load(Path(labels))
     if label is not None and label.shape != (samples,):
