@@ -1,12 +1,14 @@
 """Runs of values that somebody has: written from arrays, with and without labels."""
 
+import contextlib
+import errno
 import subprocess
 import sys
 
 import numpy as np
 import pytest
 
-from dualprune import Coreset, InputError, Method, MissingError, Run, audit, choose
+from dualprune import Coreset, InputError, Method, MissingError, Run, WriteError, audit, choose
 from dualprune.method import Arrays
 from dualprune.report.facts import gather
 from dualprune.report.page import write_report
@@ -14,6 +16,7 @@ from dualprune.run import RunWriter
 from dualprune.run.health import examine
 from dualprune.score import SCORES
 from tests.commands import dualprune
+from tests.recording import fault
 from tests.run_by_hand import trajectories
 
 LOSS_ALONE = ("dual", "dyn_unc", "confidence", "variability")
@@ -195,6 +198,20 @@ def test_a_folder_that_holds_something_is_not_written_over(tmp_path, run):
     with pytest.raises(InputError, match="already there; choose a new or empty folder"):
         Run.from_arrays(run.path, loss=[[1.0]])
     assert Run(run.path).fingerprint == before
+
+
+def test_a_disk_that_fails_at_any_call_leaves_nothing_or_all(tmp_path):
+    loss, n, failed = np.ones((2, 3)), 0, True
+    while failed:
+        n += 1
+        path = tmp_path / str(n) / "run"
+        with fault(n, errno.ENOSPC) as failed, contextlib.suppress(WriteError):
+            Run.from_arrays(path, loss=loss)
+        left = [entry.name for entry in path.parent.iterdir()] if path.parent.exists() else []
+        assert left in ([], ["run"])
+        assert not left or Run(path).epochs == 2
+    assert left == ["run"]
+    assert n > 20
 
 
 def test_epochs_one_by_one_are_the_same_run(tmp_path, run, loss):
