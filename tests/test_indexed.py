@@ -7,7 +7,15 @@ from itertools import islice
 import numpy as np
 import pytest
 import torch
-from torch.utils.data import DataLoader, Dataset, IterableDataset, Subset, TensorDataset
+from torch.utils.data import (
+    BatchSampler,
+    DataLoader,
+    Dataset,
+    IterableDataset,
+    RandomSampler,
+    Subset,
+    TensorDataset,
+)
 
 from dualprune import Indexed, Recorder, Run
 from dualprune.errors import InputError
@@ -56,9 +64,60 @@ def test_a_tuple_or_list_gets_its_id_as_the_last_item():
     assert Indexed([("x", 0, {"more": 1})])[0] == ("x", 0, {"more": 1}, 0)
 
 
-def test_a_named_tuple_becomes_a_tuple_with_its_id():
-    pair = namedtuple("pair", "x y")
-    assert Indexed([pair("x", 3)])[0] == ("x", 3, 0)
+Pair = namedtuple("Pair", "x y")
+
+
+class Named(Pairs):
+    def __getitem__(self, index):
+        return Pair(*super().__getitem__(index))
+
+
+def test_a_named_tuple_gets_its_id_under_the_key():
+    sample = Indexed([Pair("x", 3)])[0]
+    assert (sample, sample.x, sample.sample_id) == (("x", 3, 0), "x", 0)
+    assert pickle.loads(pickle.dumps(sample)).sample_id == 0
+    with pytest.raises(InputError, match="sample 0 already has the key 'y'"):
+        Indexed([Pair("x", 3)], key="y")[0]
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_loader_keeps_the_fields_of_a_named_tuple(workers):
+    loader = DataLoader(Indexed(Named()), batch_size=8, shuffle=True, num_workers=workers)
+    for batch in loader:
+        assert torch.equal(batch.y, batch.sample_id**2 % CLASSES)
+
+
+class Table(Dicts):
+    """Gives columns of several rows at once, as `datasets` does."""
+
+    def __getitem__(self, index):
+        rows = [super(Table, self).__getitem__(one) for one in index]
+        return {name: torch.tensor([row[name] for row in rows]) for name in rows[0]}
+
+
+TENSORS = TensorDataset(torch.arange(float(SAMPLES)), torch.arange(SAMPLES) ** 2 % CLASSES)
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("data", [TENSORS, Table()], ids=lambda d: type(d).__name__)
+def test_a_sampler_of_batches_gives_each_batch_its_ids(data, workers):
+    sampler = BatchSampler(RandomSampler(data), batch_size=8, drop_last=False)
+    loader = DataLoader(Indexed(data), sampler=sampler, batch_size=None, num_workers=workers)
+    batches = [each.values() if isinstance(each, dict) else each for each in loader]
+    x, y, ids = map(torch.cat, zip(*batches, strict=True))
+    assert sorted(ids.tolist()) == list(range(SAMPLES))
+    assert torch.equal(x, ids.float())
+    assert torch.equal(y, ids**2 % CLASSES)
+
+
+@pytest.mark.parametrize("indices", [[-1, 0], np.array([-1, 0]), torch.tensor([-1, 0])])
+def test_several_indices_may_be_negative_too(indices):
+    assert Indexed(TENSORS)[indices][2].tolist() == [SAMPLES - 1, 0]
+
+
+def test_a_dataset_that_takes_no_several_indices_says_what_to_do():
+    with pytest.raises(InputError, match=r"Pairs does not take several.*batch_sampler="):
+        Indexed(Pairs())[[0, 1]]
 
 
 def test_a_dict_gets_its_id_under_the_key_and_is_not_changed():

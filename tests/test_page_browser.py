@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from selenium.webdriver import Keys
 
-from dualprune import Coreset, Method, choose, score, select
+from dualprune import Coreset, Method, Run, choose, score, select
 from dualprune.data import in_memory
 from dualprune.method import Arrays
 from dualprune.report.facts import gather
@@ -168,6 +168,23 @@ def chosen(browser):
         browser, "[...document.querySelectorAll('#chosen-tiles .tile')].map((t) => +t.dataset.id)"
     )
     return text(browser, "#chosen-title"), ids, tiles
+
+
+def test_without_labels_nothing_on_the_page_speaks_of_them(browser, visiting, home, tmp_path):
+    loss = np.random.default_rng(0).gamma(1, 1, (EPOCHS, 30))
+    run = Run.from_arrays(home / "losses", loss=loss, names=[f"text {i}" for i in range(30)])
+    visiting(write_report(home / "losses.html", gather(run, choose(run, keep=9))))
+    colors = "[...document.querySelectorAll('input[name=color]')].map((each) => each.value)"
+    assert ask(browser, colors) == ["score", "kept"]
+    slide(browser, 50)
+    browser.execute_script("document.querySelector('[data-list=kept] .tile').click()")
+    assert set(card(browser)) == {"id", "name", "confidence", "variability", "dual", "kept"}
+    browser.execute_script("choose([0, 1])")
+    assert text(browser, "#chosen-title") in [f"2 chosen, {count} kept" for count in range(3)]
+    saved = downloaded(browser, tmp_path, "#chosen-file").read_text()
+    assert saved == 'id,name\n0,"text 0"\n1,"text 1"\n'
+    assert complaints(browser) == []
+    assert not re.search("label|class|suspect|unknown", ask(browser, "document.body.innerText"))
 
 
 def test_it_asks_nothing_of_any_network_and_cannot_be_made_to(browser, visiting, world):

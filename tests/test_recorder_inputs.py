@@ -27,16 +27,36 @@ def test_labels_and_ids_need_one_entry_per_row(tmp_path, name, shape):
         new(tmp_path).update(torch.zeros(4, 3), **given)
 
 
-def test_logits_must_be_a_tensor_of_floats(tmp_path):
+def test_logits_must_be_floats(tmp_path):
     recorder = new(tmp_path)
     for logits, told in [
-        (torch.zeros(4, 3, dtype=torch.int64), "torch.int64"),
-        (torch.zeros(4, 3, dtype=torch.complex64), "torch.complex64"),
-        (np.zeros((4, 3)), "ndarray"),
-        (None, "NoneType"),
+        (torch.zeros(4, 3, dtype=torch.int64), "floats, got torch.int64"),
+        (torch.zeros(4, 3, dtype=torch.complex64), "floats, got torch.complex64"),
+        (np.zeros((4, 3), int), "floats, got torch.int64"),
+        (None, "an array of real numbers, got object"),
+        ([[1.0], [1.0, 2.0]], "an array of real numbers: "),
     ]:
-        with pytest.raises(InputError, match=f"tensor of floats, got {told}"):
+        with pytest.raises(InputError, match=f"logits must be {told}"):
             recorder.update(logits, [0, 0, 0, 0], [0, 1, 2, 3])
+
+
+@pytest.mark.parametrize("convert", [np.asarray, lambda tensor: tensor.tolist()])
+def test_arrays_and_lists_are_recorded_as_tensors_are(tmp_path, convert):
+    logits, labels, ids = batch(5, 3)
+    arrays = [convert(logits), convert(labels), convert(ids)]
+    if convert is np.asarray:
+        for array in arrays:
+            array.flags.writeable = False
+    a = record(tmp_path / "a", [arrays], samples=5, classes=3)
+    b = record(tmp_path / "b", [(logits, labels, ids)], samples=5, classes=3)
+    for name in ("labels", *DEFAULT):
+        np.testing.assert_array_equal(a[name], b[name], err_msg=name)
+
+
+def test_arrays_of_one_logit_and_labels_of_0_and_1_are_recorded(tmp_path):
+    given = np.array([[1.0], [-2.0]]), np.array([1.0, 0.0]), np.arange(2)
+    run = record(tmp_path, [given], samples=2, classes=2)
+    np.testing.assert_allclose(run["margin"], [[1, 2]])
 
 
 def test_an_empty_batch_adds_nothing(tmp_path):

@@ -94,7 +94,7 @@ def test_what_update_could_not_check_is_refused_by_end_epoch(
     tmp_path, monkeypatch, labels, ids, told
 ):
     # Stands for tensors on a device, whose values update() does not look at.
-    monkeypatch.setattr(Recorder, "_check_values", lambda *_: None)
+    monkeypatch.setattr(Recorder, "_check_on_host", lambda *_: None)
     recorder = new(tmp_path)
     recorder.update(torch.zeros(2, 3), torch.tensor(labels), torch.tensor(ids))
     with pytest.raises(InputError, match=told):

@@ -13,6 +13,7 @@ from dualprune.cli.demo import demo
 from dualprune.cli.doctor import doctor
 from dualprune.cli.edit import edit
 from dualprune.cli.examples import epilog
+from dualprune.cli.import_ import import_
 from dualprune.cli.methods import methods
 from dualprune.cli.printing import visible
 from dualprune.cli.prune import prune
@@ -34,6 +35,7 @@ app = typer.Typer(
     help="Find the small part of a training set that is worth training on.",
     epilog=epilog("prune"),
 )
+app.command("import", epilog=epilog("import"))(import_)
 app.add_typer(score, name="score")
 app.add_typer(select, name="select")
 for _command in (*_RESUMING, edit, report, audit, methods, doctor):

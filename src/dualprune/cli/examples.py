@@ -10,6 +10,10 @@ EXAMPLES = {
         "dualprune record photos/ --out run",
         "torchrun --nproc-per-node 2 -m dualprune record cifar10 --out run",
     ],
+    "import": [
+        "dualprune import losses.csv --out run",
+        "dualprune import probabilities.npy --values prob --out run",
+    ],
     "score": ["dualprune score dual run --epochs 30"],
     "select": ["dualprune select beta run --keep 0.1 --out small"],
     "train": ["dualprune train photos/ --coreset pruned --out trained"],

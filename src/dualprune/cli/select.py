@@ -52,7 +52,8 @@ def _select(
     method = _method(fn, scored or score, arrays)
     others = dict(method.reads) | dict(_pair(text) for text in reads or [])
     said = {name: value for name, value in knobs.items() if value is not None}
-    method = for_classes(replace(method, select_knobs=said, reads=others))
+    method = replace(method, select_knobs=said, reads=others)
+    method = for_classes(method, labels=arrays.has("labels"))
     coreset = choose_from(arrays, method, k=k, seed=seed)
     print_path(coreset.save(out))
     if images is not None and materialize is not None:

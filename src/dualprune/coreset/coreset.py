@@ -5,7 +5,6 @@ import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from hashlib import sha256
-from operator import length_hint
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ import pyarrow as pa
 from dualprune.arguments import checked
 from dualprune.coreset.card import Card
 from dualprune.coreset.ids import check_ids
+from dualprune.coreset.taking import count, take
 from dualprune.coreset.worth import Check
 from dualprune.errors import DamagedError, InputError, MissingError
 from dualprune.files import (
@@ -155,16 +155,19 @@ class Coreset:
         return Coreset(ids, card, {**self.columns, "why": why})
 
     def apply(self, data: Any) -> Any:
-        """Give the kept part of an array, a tensor or a map-style dataset."""
-        count = length_hint(data, -1)
-        if count != self.card.samples:
-            given = "no length" if count < 0 else count
+        """Give the kept part of the data that was recorded, as the same kind, by position.
+
+        A list or tuple, an array or tensor, a scipy sparse matrix, a DataFrame or Series of pandas
+        or polars, a Table or Array of pyarrow, a `datasets.Dataset`, or any dataset with a length
+        and positions, which stays where it is.
+        """
+        samples = count(data)
+        if samples != self.card.samples:
             raise InputError(
-                f"this coreset is of {self.card.samples} samples, the data has {given}"
+                f"this coreset is of {self.card.samples} samples, the data has "
+                f"{'no length' if samples < 0 else samples}"
             )
-        if hasattr(data, "__array__"):
-            return data[self.ids]
-        return Subset(data, self.ids)
+        return take(data, self.ids)
 
 
 def _with_ids(folder: Path, card: Card, table: pa.Table) -> Coreset:
@@ -177,28 +180,3 @@ def _with_ids(folder: Path, card: Card, table: pa.Table) -> Coreset:
         if card.score is not None and "score" not in columns:
             raise DamagedError(f"{folder} is damaged: its card states a score, but it has none")
         return Coreset(ids, card, columns)
-
-
-class Subset:
-    """The kept samples of a dataset, which keeps `targets` and `classes`."""
-
-    def __init__(self, dataset: Any, indices: Array) -> None:
-        self.dataset = dataset
-        self.indices = indices
-
-    def __len__(self) -> int:
-        return len(self.indices)
-
-    def __getitem__(self, index: int) -> Any:
-        return self.dataset[int(self.indices[index])]
-
-    @property
-    def targets(self) -> Any:
-        targets = self.dataset.targets
-        if hasattr(targets, "__array__"):
-            return targets[self.indices]
-        return [targets[index] for index in self.indices]
-
-    @property
-    def classes(self) -> Any:
-        return self.dataset.classes

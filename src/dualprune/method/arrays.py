@@ -182,7 +182,7 @@ def _signals(fn: Function, run: Run) -> set[str]:
     """What a block must hold for a score; `label` stands for the labels."""
     names: set[str] = set()
     for name, needed in inputs(fn).items():
-        if name == "labels":
+        if name == "labels" and run.has(name):
             names.add("label")
         elif run.has(name):
             names.add(name)
@@ -199,7 +199,7 @@ def arrays_for(fn: Function, block: Mapping[str, Array]) -> dict[str, Array]:
     for name, needed in inputs(fn).items():
         if name in block:
             data[name] = block[name]
-        elif name == "labels":
+        elif name == "labels" and "label" in block:
             data[name] = block["label"].max(axis=0)  # -1 where an epoch did not see the sample
         elif _is_score(name) and (needed or _can(SCORES[name], block)):
             data[name] = _apply(SCORES[name], block, {})
@@ -237,9 +237,11 @@ def _can(fn: Function, block: Mapping[str, Array]) -> bool:
 
 
 def _missing(name: str, run: Run) -> str:
-    known = [*run.signals, *filter(run.has, DERIVED)]
+    known = [*filter(run.has, ["labels"]), *run.signals, *filter(run.has, DERIVED)]
+    if name == "labels":
+        return f"{run.path} has no labels, which this needs; it has {', '.join(known)}"
     return (
-        f"there is no {name!r}: {run.path} has labels, {', '.join(known)}, and scores are "
+        f"there is no {name!r}: {run.path} has {', '.join(known)}, and scores are "
         f"{', '.join(SCORES)}. Name the parameter after one of these, or record it: "
         f"signals=[..., {name!r}]."
     )
@@ -254,6 +256,8 @@ def _refuse_other_data(one: Run, other: Run) -> None:
             raise InputError(f"{refusal}: {name} is {values}")
     if first["data"] and second["data"] and first["data"] != second["data"]:
         raise InputError(f"{refusal}: their data differ")
+    if one.classes is None:
+        return
     labels, others = one.labels, other.labels
     if ((labels != others) & (labels >= 0) & (others >= 0)).any():
         raise InputError(f"{refusal}: their labels differ")

@@ -9,14 +9,14 @@ import numpy as np
 
 from dualprune.arguments import check_seed, checked
 from dualprune.coreset import Card, Coreset, digest
-from dualprune.coreset.card import made_with
+from dualprune.coreset.card import ShortClass, made_with
 from dualprune.errors import InputError
 from dualprune.method.arrays import Arrays
 from dualprune.method.classes import for_classes, short_classes, warn_of_short
 from dualprune.method.named import Method, find_method
 from dualprune.run import Run
 from dualprune.score import SCORES, confidence
-from dualprune.select import Notes, budget
+from dualprune.select import Notes, budget, random
 from dualprune.select.budget import Amount
 from dualprune.select.candidates import Balance
 from dualprune.signatures import Array, Function, check_knobs, inputs, name_of
@@ -76,7 +76,7 @@ def choose(
         method = find_method(method, 1 - k / readable)
     if len(opened) < method.runs:
         raise InputError(f"{method.name} averages {method.runs} runs, got {len(opened)}")
-    method = for_classes(method, balance, floor)
+    method = for_classes(method, balance, floor, labels=opened[0].has("labels"))
     arrays = Arrays(
         opened[: method.runs] if method.runs > 1 else opened,
         epochs=method.epochs or epochs,
@@ -100,8 +100,7 @@ def choose_from(arrays: Arrays, method: Method, *, k: int, seed: int) -> Coreset
         ids = readable[ids]
         reasons = {reason: readable[members] for reason, members in reasons.items()}
         reasons["unreadable"] = unreadable
-    labels = arrays["labels"].copy()
-    labels[unreadable] = -1
+    labels = arrays["labels"] if arrays.has("labels") else None
     card = Card(
         method=method.name,
         score=None if scorer is None else name_of(scorer),
@@ -118,13 +117,19 @@ def choose_from(arrays: Arrays, method: Method, *, k: int, seed: int) -> Coreset
         reads=dict(method.reads),
         values=notes.values,
         reasons={reason: len(members) for reason, members in reasons.items()},
-        short=short_classes(labels, ids, arrays.runs[0].description.class_names),
+        short=[] if labels is None else _short(arrays.runs[0], ids),
         **made_with(),
     )
-    columns = {"label": arrays["labels"], "score": scores, "confidence": confidences}
+    columns = {"label": labels, "score": scores, "confidence": confidences}
     known = {name: values for name, values in columns.items() if values is not None}
     why = _why(notes.kept, reasons, ids, arrays.samples)
     return Coreset(ids, card, {**arrays.runs[0].names, **known, "why": why})
+
+
+def _short(run: Run, ids: Array) -> list[ShortClass]:
+    labels = run.labels.copy()
+    labels[run.unreadable] = -1
+    return short_classes(labels, ids, run.description.class_names)
 
 
 def scores_for(method: Method) -> list[tuple[Function, Mapping[str, Any]]]:
@@ -152,6 +157,8 @@ def _data(arrays: Arrays, method: Method, scores: Array | None) -> dict[str, Arr
         source = method.reads.get(name, name)
         if name == "scores":
             data[name] = None if scores is None else arrays.of_readable(name, scores)
+        elif method.select is random and not arrays.has(source):
+            data[name] = np.zeros(arrays.runs[0].readable)  # only their number matters
         else:
             data[name] = arrays.of_readable(source) if required or arrays.has(source) else None
     return data

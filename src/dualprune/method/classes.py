@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from dualprune.coreset.card import ShortClass
+from dualprune.errors import InputError
 from dualprune.method.named import Method
 from dualprune.select import beta, random, top
 from dualprune.select.candidates import Balance, check_floor
@@ -19,11 +20,16 @@ _LISTED, _TOLD = 1000, 10  # classes: in the card, in warnings
 
 
 def for_classes(
-    method: Method, balance: Balance | None = None, floor: int | float | None = None
+    method: Method,
+    balance: Balance | None = None,
+    floor: int | float | None = None,
+    *,
+    labels: bool = True,
 ) -> Method:
     """Give the method with this balance or floor; without either, with a floor of `FLOOR`.
 
     Only `top`, `random` and `beta` have that default, and what the method sets itself is kept.
+    Where samples have no labels nothing is added, and a balance or floor is refused.
 
     >>> for_classes(Method("dual", "beta")).select_knobs
     {'floor': 0.5}
@@ -32,7 +38,10 @@ def for_classes(
     """
     said = {"balance": balance, "floor": floor}
     chosen = {**method.select_knobs, **{n: v for n, v in said.items() if v is not None}}
-    if method.select in (top, random, beta):
+    if not labels:
+        if chosen.get("balance", "none") != "none" or chosen.get("floor"):
+            raise InputError("a balance or floor of classes needs labels, and this run has none")
+    elif method.select in (top, random, beta):
         check_floor(chosen.get("balance", "none"), chosen.get("floor", 0))
         if chosen.get("balance", "none") == "none":
             chosen.setdefault("floor", FLOOR)

@@ -1,16 +1,19 @@
-"""Check what a training loop hands over.
+"""Check what a training loop hands over: tensors, or what converts to them.
 
 Shapes and types are known at once. Values are looked at here only on the host: looking at a value
 on another device would wait for it.
 """
 
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from dualprune.arguments import as_array
 from dualprune.errors import InputError
+from dualprune.run.values import LARGEST, ROUNDING
 from dualprune.signatures import Array
 
 _INTEGERS = (
@@ -19,9 +22,9 @@ _INTEGERS = (
 )
 
 
-def as_batch(logits: Tensor, labels: Any, ids: Any, classes: int) -> tuple[Tensor, Tensor, Tensor]:
+def as_batch(logits: Any, labels: Any, ids: Any, classes: int) -> tuple[Tensor, Tensor, Tensor]:
     """Give float32 logits (batch, classes), int64 labels and ids (batch,), or say what is wrong."""
-    logits = _two_dimensional(logits, classes)
+    logits = _two_dimensional(_tensor("logits", logits), classes)
     ids = _integers("ids", ids)
     labels = _integers("labels", _hard(labels, classes))
     for name, value in (("labels", labels), ("ids", ids)):
@@ -31,6 +34,41 @@ def as_batch(logits: Tensor, labels: Any, ids: Any, classes: int) -> tuple[Tenso
                 f"{name} need one entry per row of the logits"
             )
     return logits.float().contiguous(), labels.to(logits.device), ids
+
+
+def as_rows(
+    ids: Any, labels: Any, values: Mapping[str, Any], classes: int | None, signals: Iterable[str]
+) -> dict[str, Tensor]:
+    """Give ids, labels where there are classes, and the values of all signals, (batch,) each."""
+    if set(values) != set(signals):
+        raise InputError(
+            f"this run has the signals {', '.join(signals)}; update_values was given "
+            f"{', '.join(values) or 'none'}"
+        )
+    if (labels is None) != (classes is None):
+        raise InputError(
+            "this Recorder has no classes, so pass no labels, or make it with classes="
+            if classes is None
+            else f"this Recorder has {classes} classes; pass labels to update_values"
+        )
+    rows = {"id": _integers("ids", ids)}
+    if classes is not None:
+        rows["label"] = _integers("labels", _hard(labels, classes))
+    for name, value in values.items():
+        rows[name] = _integers(name, value) if name == "rival" else _bounded(name, value)
+    for name, row in rows.items():
+        if row.shape != rows["id"].shape or row.ndim != 1:
+            raise InputError(
+                f"{name} has shape {tuple(row.shape)}, ids {tuple(rows['id'].shape)}; give one "
+                "number per sample"
+            )
+    return rows
+
+
+def _bounded(name: str, values: Any) -> Tensor:
+    """Give float32; an infinite loss, of p = 0, is the largest number."""
+    row = _tensor(name, values).float().clamp(-LARGEST, LARGEST)
+    return torch.where(row.abs() <= ROUNDING, row.abs(), row) if name == "loss" else row
 
 
 def as_row(name: str, values: Any, logits: Tensor) -> Tensor:
@@ -44,10 +82,15 @@ def as_row(name: str, values: Any, logits: Tensor) -> Tensor:
     return values.to(logits.device, torch.float32, copy=True)
 
 
+def _tensor(name: str, values: Any) -> Tensor:
+    if isinstance(values, Tensor):
+        return values
+    return torch.tensor(as_array(name, values))  # a copy, since it may be read-only
+
+
 def _two_dimensional(logits: Tensor, classes: int) -> Tensor:
-    if not isinstance(logits, Tensor) or not logits.is_floating_point():
-        kind = logits.dtype if isinstance(logits, Tensor) else type(logits).__name__
-        raise InputError(f"logits must be a tensor of floats, got {kind}")
+    if not logits.is_floating_point():
+        raise InputError(f"logits must be floats, got {logits.dtype}")
     shape = tuple(logits.shape)
     if classes == 2 and (len(shape) == 1 or shape[1:] == (1,)):
         one = logits.reshape(-1)
@@ -59,6 +102,8 @@ def _two_dimensional(logits: Tensor, classes: int) -> Tensor:
 
 def _hard(labels: Any, classes: int) -> Any:
     """Let the 0.0 and 1.0 of a one-logit model pass as integers."""
+    if classes == 2 and not isinstance(labels, Tensor) and np.asarray(labels).dtype.kind == "f":
+        labels = torch.tensor(np.asarray(labels))
     if not (classes == 2 and isinstance(labels, Tensor) and labels.is_floating_point()):
         return labels
     whole = labels.to(torch.int64)

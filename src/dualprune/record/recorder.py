@@ -13,7 +13,7 @@ from torch import Tensor
 
 from dualprune.arguments import checked
 from dualprune.errors import InputError
-from dualprune.record.batch import as_batch, as_row, check_ids, check_labels
+from dualprune.record.batch import as_batch, as_row, as_rows, check_ids, check_labels
 from dualprune.record.columns import Columns
 from dualprune.record.processes import processes, start_together
 from dualprune.record.signals import Outputs, Signal, make_signals, name_of
@@ -22,6 +22,7 @@ from dualprune.run.description import Description, check_count, refuse_too_many
 from dualprune.run.names import digest_of, names_table
 from dualprune.run.reader import open_parts, read_labels
 from dualprune.run.signals import DEFAULT, column_of
+from dualprune.run.values import check_signal, first_of_each
 from dualprune.run.writer import begin, write_part
 from dualprune.signatures import Array
 
@@ -42,9 +43,11 @@ class Recorder:
     path
         Folder of the run, shared by all processes.
     samples, classes
-        Size of the dataset passed to `Indexed`; number of classes (2 for a one-logit model).
+        Size of the dataset passed to `Indexed`; number of classes (2 for a one-logit model), None
+        where there are none, as in a language model: use `update_values` then.
     signals
-        What to record: names, or functions of your own. `kl_step`, which TDDS needs, keeps the
+        What to record: names, or functions of your own; by default `loss` alone if there are no
+        classes. `kl_step`, which TDDS needs, keeps the
         previous epoch's probabilities of all samples in memory and works in one process only;
         `feature_norm`, which GraNd needs, reads the features passed to `update`. A function takes
         the `Outputs` of a batch (logits, labels, ids, epoch, features) and returns a tensor
@@ -75,8 +78,8 @@ class Recorder:
         path: str | os.PathLike[str],
         *,
         samples: int,
-        classes: int,
-        signals: Sequence[str | Signal] = DEFAULT,
+        classes: int | None = None,
+        signals: Sequence[str | Signal] | None = None,
         start_epoch: int | None = None,
         mode: Literal["train", "eval"] = "train",
         class_names: Sequence[str] | None = None,
@@ -90,9 +93,11 @@ class Recorder:
     ) -> None:
         refuse_too_many(samples, "a Recorder was asked for")
         table = _names(names, source, unreadable, samples)
+        if signals is None:
+            signals = DEFAULT if classes is not None else ("loss",)
         description = Description(
             samples=samples,
-            classes=check_count("classes", classes, least=2),
+            classes=None if classes is None else check_count("classes", classes, least=2),
             signals={name_of(signal): column_of(name_of(signal)).dtype for signal in signals},
             mode=mode,
             class_names=None if class_names is None else list(class_names),
@@ -102,7 +107,7 @@ class Recorder:
         )
         self._rank, writers = processes()
         self._deferred, self._immediate = make_signals(
-            signals, description.samples, classes, writers
+            signals, description.samples, classes or 0, writers
         )
         number = start_together(
             lambda: begin(Path(path), description, start_epoch, writers, table),
@@ -111,35 +116,39 @@ class Recorder:
             timeout,
         )
         self._attempt = Attempt.load(Path(path) / "attempts" / f"{number:04d}")
-        self._description, self._classes = description, classes
-        before = continued_epochs(Path(path), self._attempt)
-        self._labels = read_labels([open_parts(epoch, description) for epoch in before], samples)
+        self._description, self._classes = description, classes or 0
+        self._labels = _known_labels(Path(path), self._attempt, description)
         self._strict = strict
         self._process = os.getpid()
         self._waiting: list[Rows] = []
         self._rows_waiting = 0
         self._rows = Columns(-(-description.samples // writers))
         self._pending: tuple[dict[str, Array], Array, dict[str, Any]] | None = None
-        self._closed = False
+        self._closed = self._takes_values = False
         self.epoch = self._attempt.first_epoch
         """The epoch being recorded, counted from 1."""
 
     @torch.inference_mode(mode=False)
     @torch.no_grad()
-    def update(self, logits: Tensor, labels: Any, ids: Any, features: Tensor | None = None) -> None:
+    def update(self, logits: Any, labels: Any, ids: Any, features: Tensor | None = None) -> None:
         """Take one batch: logits (batch, classes), labels (batch,) and ids (batch,).
+
+        They are tensors, or numpy arrays and lists.
 
         Only `feature_norm` needs features (batch, width), the input of the last layer; signals of
         your own may read them too. Keeps no autograd graph and does not wait for the device. If it
         raises, nothing of the batch was taken, and the same call can be tried again.
         """
-        self._refuse_if_closed("update")
-        if self._pending is not None:
+        self._refuse_if_not_ready("update")
+        if not self._classes:
             raise InputError(
-                f"epoch {self.epoch} could not be written; call end_epoch() again before update()"
+                "this Recorder has no classes, so it takes no logits: make it with classes=, or "
+                "use update_values"
             )
         logits, labels, ids = as_batch(logits, labels, ids, self._classes)
-        self._check_values(logits, labels, ids)
+        self._check_on_host(labels, ids)
+        if self._strict:
+            self._check_finite(logits.isfinite().all(1), ids)
         batch = {"logits": logits.clone(), "label": labels.clone(), "id": ids.clone()}
         if self._immediate:
             outputs = self._outputs(batch, features)
@@ -151,6 +160,31 @@ class Recorder:
         else:
             self._waiting.append(batch)
             self._rows_waiting += len(ids)
+
+    @torch.inference_mode(mode=False)
+    @torch.no_grad()
+    def update_values(self, ids: Any, labels: Any = None, **values: Any) -> None:
+        """Take one batch of values where there are no logits, (batch,) each.
+
+        Give all signals that the Recorder was made for by their names, such as `loss`, which is
+        -log of the probability of what is right; and labels if there are classes. Tensors, arrays
+        and lists will do. If it raises, nothing of the batch was taken.
+        """
+        self._refuse_if_not_ready("update_values")
+        self._takes_values = True
+        classes = self._description.classes
+        rows = as_rows(ids, labels, values, classes, self._description.signals)
+        self._check_on_host(rows.get("label"), rows["id"])
+        for name in values:
+            if rows["id"].device.type == rows[name].device.type == "cpu":
+                check_signal(name, rows[name].numpy(), rows["id"].numpy(), classes, self.epoch)
+        device = rows[next(iter(values))].device
+        rows["finite"] = ~torch.stack([rows[n].isnan().to(device) for n in values]).any(0)
+        if self._strict:
+            self._check_finite(rows["finite"], rows["id"])
+        if self._waiting:
+            self._compute(self._waiting)
+        self._rows.append(rows)
 
     def _outputs(self, batch: Rows, features: Tensor | None = None) -> Outputs:
         logits, labels = batch["logits"], batch["label"]
@@ -198,7 +232,8 @@ class Recorder:
                 f"features of {features.shape} for a run of {self._description.samples} samples"
             )
         write_part(self._attempt, self.epoch, self._rank, columns, facts, features, order=order)
-        self._labels[columns["id"][order]] = columns["label"][order]
+        if self._labels is not None:
+            self._labels[columns["id"][order]] = columns["label"][order]
         self._pending = None
         self._rows.clear()
         self.epoch += 1
@@ -248,15 +283,23 @@ class Recorder:
         if self._closed:
             raise InputError(f"{call}() after close(): make a new Recorder with start_epoch")
 
-    def _check_values(self, logits: Tensor, labels: Tensor, ids: Tensor) -> None:
+    def _refuse_if_not_ready(self, call: str) -> None:
+        self._refuse_if_closed(call)
+        if self._pending is not None:
+            raise InputError(
+                f"epoch {self.epoch} could not be written; call end_epoch() again before {call}()"
+            )
+
+    def _check_on_host(self, labels: Tensor | None, ids: Tensor) -> None:
         if ids.device.type != "cpu":
             return
         check_ids(ids.numpy(), self._description.samples, self.epoch)
-        if labels.device.type != "cpu":
-            return
-        check_labels(labels.numpy(), ids.numpy(), self._classes, self.epoch)
-        if self._strict and not logits.isfinite().all():
-            self._report_non_finite(ids[~logits.isfinite().all(1)].numpy())
+        if labels is not None and labels.device.type == "cpu":
+            check_labels(labels.numpy(), ids.numpy(), self._classes, self.epoch)
+
+    def _check_finite(self, finite: Tensor, ids: Tensor) -> None:
+        if ids.device.type == finite.device.type == "cpu" and not finite.all():
+            self._report_non_finite(ids[~finite].numpy())
 
     def _collect(self) -> tuple[dict[str, Array], Array, dict[str, Any]]:
         """Rows of this epoch, the order of the first of each id; checks what `update` could not."""
@@ -264,13 +307,17 @@ class Recorder:
             self._compute(self._waiting)
         if not len(self._rows) and self._attempt.writers == 1:
             raise InputError(f"end_epoch() without any update() in epoch {self.epoch}")
-        columns = self._rows.on_host(("id", "label", "finite", *self._description.signals))
-        ids, labels = columns["id"], columns["label"]
+        columns = self._rows.on_host((*self._description.columns, "finite"))
+        ids = columns["id"]
         check_ids(ids, self._description.samples, self.epoch)
-        check_labels(labels, ids, self._classes, self.epoch)
-        unique, first = _first_of_each(ids)
-        self._check_one_label(ids, labels, unique, first)
-        self._check_same_labels(unique, labels[first])
+        unique, first = first_of_each(ids)
+        if self._labels is not None:
+            labels = columns["label"]
+            check_labels(labels, ids, self._classes, self.epoch)
+            self._check_one_label(ids, labels, unique, first)
+            self._check_same_labels(self._labels[unique], unique, labels[first])
+        for name in self._description.signals if self._takes_values else ():
+            check_signal(name, columns[name], ids, self._description.classes, self.epoch)
         wrong = ~columns.pop("finite")
         missing = unique[wrong[first]]
         if len(missing):
@@ -292,8 +339,7 @@ class Recorder:
                 f"label {labels[other[0]]}; an id is the position in the dataset given to Indexed"
             )
 
-    def _check_same_labels(self, ids: Array, labels: Array) -> None:
-        before = self._labels[ids]
+    def _check_same_labels(self, before: Array, ids: Array, labels: Array) -> None:
         changed = np.flatnonzero((before >= 0) & (before != labels))
         if len(changed):
             one = changed[0]
@@ -304,8 +350,9 @@ class Recorder:
             )
 
     def _report_non_finite(self, ids: Array) -> None:
+        what = "values" if self._takes_values else "logits"
         fact = (
-            f"epoch {self.epoch}: {len(ids)} samples had logits that are not finite, the first is "
+            f"epoch {self.epoch}: {len(ids)} samples had {what} that are not finite, the first is "
             f"id {ids[0]}; "
         )
         if self._strict:
@@ -313,14 +360,12 @@ class Recorder:
         warnings.warn(f"{fact}they are stored as missing", RuntimeWarning, stacklevel=5)
 
 
-def _first_of_each(ids: Array) -> tuple[Array, Array]:
-    """Give the different ids, sorted, and where each occurs first; `np.unique` in less memory."""
-    order = np.argsort(ids, kind="stable")
-    ordered = ids[order]
-    again = np.flatnonzero(ordered[1:] == ordered[:-1]) + 1
-    if not len(again):
-        return ordered, order
-    return np.delete(ordered, again), np.delete(order, again)
+def _known_labels(path: Path, attempt: Attempt, description: Description) -> Array | None:
+    """Labels of the epochs that an attempt continues, None where there are no classes."""
+    if description.classes is None:
+        return None
+    before = [open_parts(epoch, description) for epoch in continued_epochs(path, attempt)]
+    return read_labels(before, description.samples)
 
 
 def _names(

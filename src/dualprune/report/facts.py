@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 
 from dualprune.coreset import Coreset
-from dualprune.errors import InputError
+from dualprune.errors import InputError, MissingError
 from dualprune.method import Arrays
 from dualprune.run import Run
 from dualprune.score import aum, confidence, dual, variability
 from dualprune.select.beta import anchor_confidence, beta, draw_keys
 from dualprune.select.keys import BETA, ties, uniform
 from dualprune.signatures import Array, check_knobs, knobs
-from dualprune.suspects import Judgement, judge, usual_rival
+from dualprune.suspects import Judgement, judge_if_possible, usual_rival
 
 _BEHIND_ALL = 1e9  # farther than any density can move a key
 
@@ -63,7 +63,8 @@ def gather(run: Run, coreset: Coreset | None, arrays: Arrays | None = None) -> F
     epochs = _epochs(run, coreset)
     if arrays is None or len(arrays.runs) > 1:
         arrays = Arrays([run], epochs=epochs)
-    arrays.scores(scores_shown(epochs))
+    _refuse_without_loss(run)
+    arrays.scores(shown for shown in scores_shown(epochs) if arrays.can_score(*shown))
     dual_scores = _dual(arrays)
     name, score = "dual", dual_scores
     if score is None:
@@ -78,7 +79,7 @@ def gather(run: Run, coreset: Coreset | None, arrays: Arrays | None = None) -> F
         confidence=arrays["confidence"],
         score=score,
         score_name=name,
-        labels=judge(arrays),
+        labels=judge_if_possible(arrays),
         kept=None if coreset is None else coreset.mask,
         what_if=_what_if(dual_scores, arrays, coreset),
     )
@@ -89,6 +90,14 @@ def scores_shown(epochs: int) -> list[tuple[Any, Mapping[str, Any]]]:
     scores: list[tuple[Any, Mapping[str, Any]]] = [(confidence, {}), (variability, {})]
     scores += [(aum, {"keep": "easy"}), (usual_rival, {})]
     return [*scores, (dual, {})] if epochs >= knobs(dual)["window"].default else scores
+
+
+def _refuse_without_loss(run: Run) -> None:
+    if not run.has("loss"):
+        raise MissingError(
+            f"the page shows confidence and variability, which need the loss; {run.path} has "
+            f"{', '.join(run.signals)}"
+        )
 
 
 def _epochs(run: Run, coreset: Coreset | None) -> int:

@@ -8,12 +8,13 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 import numpy as np
 
 from dualprune.arguments import checked
 from dualprune.errors import DamagedError, InputError, MissingError
+from dualprune.files import draft_folder, entries
 from dualprune.run.attempts import Epoch, find_epochs, finished, refuse_holes
 from dualprune.run.derived import DERIVED
 from dualprune.run.description import Description, run_folder
@@ -49,6 +50,62 @@ class Run:
         epochs = find_epochs(self.path)
         refuse_holes(epochs)
         self._epochs = [open_parts(epoch, self.description) for epoch in finished(epochs)]
+
+    @staticmethod
+    @checked
+    def from_arrays(
+        path: str | os.PathLike[str],
+        *,
+        loss: Array | None = None,
+        labels: Array | None = None,
+        margin: Array | None = None,
+        rival: Array | None = None,
+        entropy: Array | None = None,
+        error_norm: Array | None = None,
+        kl_step: Array | None = None,
+        feature_norm: Array | None = None,
+        classes: int | None = None,
+        class_names: Sequence[str] | None = None,
+        names: Sequence[str] = (),
+        mode: Literal["train", "eval"] = "train",
+        notes: str = "",
+        data: str = "",
+    ) -> "Run":
+        """Write a run of signals (epochs, samples) that you have; a crash leaves all of it or none.
+
+        Missing is NaN. `loss`, which is -log of the probability of what is right, suffices for
+        DUAL, Dyn-Unc, confidence, variability and the page. `RunWriter`, which explains the other
+        parameters, writes one epoch at a time.
+
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     Run.from_arrays(f"{folder}/run", loss=[[0.7, 0.5], [0.1, 0.6]])
+        Run('...run': 2 samples, 2 epochs; loss)
+        """
+        from dualprune.run.values import RunWriter  # noqa: PLC0415 - it reads runs, too
+
+        possible = {"loss": loss, "margin": margin, "rival": rival, "entropy": entropy}
+        possible |= {"error_norm": error_norm, "kl_step": kl_step, "feature_norm": feature_norm}
+        signals = {name: values for name, values in possible.items() if values is not None}
+        epochs, samples = _shape(signals)
+        if entries(Path(path)) or Path(path).is_file():
+            raise InputError(f"{path} is already there; choose a new or empty folder")
+        with draft_folder(Path(path)) as building:
+            writer = RunWriter(
+                building,
+                samples=samples,
+                signals=list(signals),
+                labels=labels,
+                classes=classes,
+                class_names=class_names,
+                names=names,
+                mode=mode,
+                notes=notes,
+                data=data,
+            )
+            for epoch in range(epochs):
+                writer.write_epoch({name: values[epoch] for name, values in signals.items()})
+        return Run(path)
 
     def __repr__(self) -> str:
         classes = "" if self.classes is None else f" of {self.classes} classes"
@@ -239,6 +296,20 @@ class Run:
                 for rows, value in zip(columns.values(), values, strict=True):
                     rows[row, where] = value
         return ids, columns
+
+
+def _shape(signals: dict[str, Array]) -> tuple[int, int]:
+    """Give how many epochs and samples these signals are of, or say what does not fit."""
+    if not signals:
+        raise InputError("give at least one signal, such as loss=, of shape (epochs, samples)")
+    shapes = {name: values.shape for name, values in signals.items()}
+    first, shape = next(iter(shapes.items()))
+    for name, other in shapes.items():
+        if len(other) != 2 or 0 in other:
+            raise InputError(f"{name} has shape {other}; signals are (epochs, samples)")
+        if other != shape:
+            raise InputError(f"{name} has shape {other}, but {first} has {shape}")
+    return shape[0], shape[1]
 
 
 def _stored(name: str) -> tuple[str, ...]:

@@ -18,20 +18,26 @@ from dataclasses import dataclass
 import numpy as np
 
 from dualprune.coreset import WrongLabels
+from dualprune.errors import MissingError
 from dualprune.method import Arrays
+from dualprune.run.signals import all_missing
 from dualprune.score import aum
 from dualprune.signatures import Array
 
 
 @dataclass(frozen=True)
 class Judgement:
-    """What the model believed of every label, by id; classes are positions, -1 where unknown."""
+    """What the model believed of every label, by id; classes are positions, -1 where unknown.
+
+    Without labels, or without what was believed of other classes, nothing is `judged`.
+    """
 
     label: Array
     predicted: Array
     quality: Array
     suspect: Array
     wrong: WrongLabels
+    judged: bool = True
 
     @property
     def order(self) -> Array:
@@ -43,12 +49,30 @@ def judge(arrays: Arrays) -> Judgement:
     """Judge every label of a run."""
     from dualprune.suspects.estimate import count_wrong  # noqa: PLC0415 - loads scipy, slowly
 
+    if lacking := _lacking(arrays):
+        raise MissingError(
+            f"{arrays.runs[0].path} has no {' and no '.join(lacking)}: without labels, and the "
+            "signals margin and rival, it cannot be told which labels are wrong; record them"
+        )
     margin, rival = arrays.scores([(aum, {"keep": "easy"}), (usual_rival, {})])
     label = arrays["labels"]
     quality = (1 + np.tanh(margin / 2)) / 2  # the logistic function, which cannot overflow so
     predicted = np.where(margin < 0, rival.astype(np.int32), label)
     wrong = count_wrong(margin)
     return Judgement(label, predicted, quality, _suspect(margin, wrong), wrong)
+
+
+def judge_if_possible(arrays: Arrays) -> Judgement:
+    """Judge every label, or none where the run does not hold what that needs."""
+    if not _lacking(arrays):
+        return judge(arrays)
+    label = arrays["labels"] if arrays.has("labels") else all_missing("label", arrays.samples)
+    unknown, none = np.full(arrays.samples, np.nan), np.zeros(arrays.samples, bool)
+    return Judgement(label, label, unknown, none, WrongLabels(None, 0, 0), judged=False)
+
+
+def _lacking(arrays: Arrays) -> list[str]:
+    return [name for name in ("labels", "margin", "rival") if not arrays.has(name)]
 
 
 def _suspect(margin: Array, wrong: WrongLabels) -> Array:

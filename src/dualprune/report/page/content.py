@@ -24,6 +24,7 @@ def content(
         "samples": facts.samples,
         "epochs": epochs,
         "scoreName": facts.score_name,
+        "judged": facts.labels.judged,
         "columns": _columns(facts, shown) | {"beliefs": numbers(beliefs, "Uint8Array")},
         "whatIf": None if facts.what_if is None else _settings(facts.what_if, facts),
         "names": None if names is None else [safe_text(name) for name in names[shown.ids]],

@@ -15,6 +15,7 @@ const count = column.id.length;
 const picture = new Int32Array(count).fill(-1); // position on the sheet, or among the texts
 report.pictured.forEach((sample, place) => { picture[sample] = place; });
 
+const labelled = report.classes.length > 0;
 const className = (label) => (label < 0 ? "unknown" : report.classes[label]);
 const percent = (share) => `${(100 * share).toFixed(1)} %`;
 const grouped = (number) => number.toLocaleString("en-US");

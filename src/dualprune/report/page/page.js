@@ -50,7 +50,7 @@ function choose(samples) {
   const counted = (name, mask) => (mask ? `, ${grouped(samples.filter((i) => mask[i]).length)} ${name}` : "");
   const shown = [...samples].sort((a, b) => (picture[b] >= 0) - (picture[a] >= 0)).slice(0, 240);
   const part = shown.length < samples.length ? `; ${shown.length} of them below` : "";
-  byId("chosen-title").textContent = `${grouped(samples.length)} chosen${counted("kept", kept)}${counted("with a suspect label", column.suspect)}${part}`;
+  byId("chosen-title").textContent = `${grouped(samples.length)} chosen${counted("kept", kept)}${counted("with a suspect label", report.judged && column.suspect)}${part}`;
   const file = byId("chosen-file");
   URL.revokeObjectURL(file.href);
   file.href = URL.createObjectURL(new Blob([listOf(samples)], { type: "text/csv" }));
@@ -61,8 +61,8 @@ function choose(samples) {
 
 function listOf(samples) { // as CSV; a quote goes before what a spreadsheet would take for a formula
   const cell = (text) => `"${text.replace(/^[=+\-@\t\r]/, "'$&").replaceAll('"', '""')}"`;
-  const row = (i) => [column.id[i], ...(report.names ? [cell(report.names[i])] : []), cell(className(column.label[i]))];
-  const head = ["id", ...(report.names ? ["name"] : []), "label"];
+  const row = (i) => [column.id[i], ...(report.names ? [cell(report.names[i])] : []), ...(labelled ? [cell(className(column.label[i]))] : [])];
+  const head = ["id", ...(report.names ? ["name"] : []), ...(labelled ? ["label"] : [])];
   return [head, ...samples.map(row)].map((cells) => `${cells.join()}\n`).join("");
 }
 

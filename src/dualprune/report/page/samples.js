@@ -40,7 +40,7 @@ function tile(sample) {
   const button = element("button", "", "tile");
   button.type = "button";
   button.dataset.id = column.id[sample];
-  button.append(...[thumbnail(sample), snippet(sample)].filter(Boolean), isolated(className(column.label[sample])));
+  button.append(...[thumbnail(sample), snippet(sample), labelled && isolated(className(column.label[sample]))].filter(Boolean));
   if (column.predicted[sample] !== column.label[sample]) {
     const other = element("span", " → ", "was");
     other.append(isolated(className(column.predicted[sample])));
@@ -67,7 +67,7 @@ function drawn(name, attributes, text = "") {
 function trajectory(sample) {
   const epochs = report.epochs.length;
   const belief = column.beliefs.subarray(sample * epochs, (sample + 1) * epochs);
-  const svg = drawn("svg", { viewBox: "-13 -5 118 52", role: "img", "aria-label": "The label's probability by epoch" });
+  const svg = drawn("svg", { viewBox: "-13 -5 118 52", role: "img", "aria-label": labelled ? "The label's probability by epoch" : "p by epoch" });
   const first = report.epochs[0], last = report.epochs.at(-1);
   const labels = [[-2, 2, "1", "end"], [-2, 19, "0.5", "end"], [-2, 36, "0", "end"], [0, 44, first, "start"], [50, 44, "epoch", "middle"]];
   if (last > first) labels.push([100, 44, last, "end"]);
@@ -83,12 +83,12 @@ function showCard(sample) {
   const facts = {
     id: String(column.id[sample]),
     ...(report.names ? { name: report.names[sample] } : {}),
-    label: className(column.label[sample]),
-    predicted: className(column.predicted[sample]),
+    ...(labelled ? { label: className(column.label[sample]) } : {}),
+    ...(report.judged ? { predicted: className(column.predicted[sample]) } : {}),
     confidence: column.confidence[sample].toFixed(3),
     variability: column.variability[sample].toFixed(3),
     [report.scoreName]: column.score[sample].toPrecision(3),
-    "label quality": column.quality[sample].toFixed(3) + (column.suspect[sample] ? ", suspect" : ""),
+    ...(report.judged ? { "label quality": column.quality[sample].toFixed(3) + (column.suspect[sample] ? ", suspect" : "") } : {}),
     ...(column.kept ? { kept: column.kept[sample] ? "yes" : "no" } : {}),
   };
   const table = element("table");
@@ -99,7 +99,7 @@ function showCard(sample) {
     row.append(head);
     row.insertCell().append(isolated(value));
   }
-  const caption = "probability of the label, by epoch";
+  const caption = labelled ? "probability of the label, by epoch" : "p = exp(-loss), by epoch";
   const hidden = (report.sheet || report.texts) && picture[sample] < 0;
   const notice = hidden ? element("p", `The page has ${report.sheet ? "pictures" : "texts"} of ${grouped(report.pictured.length)} samples, not of this one.`, "hint") : null;
   const parts = [thumbnail(sample), snippet(sample), notice, table, element("p", caption, "hint"), trajectory(sample)];

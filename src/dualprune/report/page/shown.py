@@ -40,7 +40,7 @@ def _lists(facts: Facts, order: Array) -> dict[str, Array]:
     worst = facts.labels.order
     if facts.labels.suspect.any():
         worst = worst[facts.labels.suspect[worst]]
-    lists = {"suspects": worst}
+    lists = {"suspects": worst} if facts.labels.judged else {}
     if facts.kept is None:
         best = np.argsort(-np.nan_to_num(facts.score, nan=-np.inf), kind="stable")
         return lists | {"best": best}

@@ -44,6 +44,8 @@ def steps(facts: Facts, at: Places) -> Iterator[tuple[str, str, str]]:
     if another := another_share(facts, at):
         how = "Uses the recording, without training again. The slider below sets the number."
         yield "Keep another share", how, another
+    if not facts.labels.judged:
+        return
     labels = command("audit", at.run, review="labels.csv")
     yield (
         "Review the labels",

@@ -37,7 +37,7 @@ def rows(facts: Facts) -> Iterator[tuple[str, str]]:
     run, samples = facts.run, facts.samples
     card = None if facts.coreset is None else facts.coreset.card
     training = None if card is None else card.training
-    counts = f"{samples:,} samples of {run.classes:,} classes"
+    counts = f"{samples:,} samples" + (f" of {run.classes:,} classes" if run.classes else "")
     if len(run.unreadable):
         counts += f", and {len(run.unreadable):,} that could not be read, which are never kept"
     yield "Data", counts if training is None else f"{safe_text(training.data)}: {counts}"
@@ -63,7 +63,8 @@ def rows(facts: Facts) -> Iterator[tuple[str, str]]:
 def _label_rows(facts: Facts, training: Training | None) -> Iterator[tuple[str, str]]:
     if training is not None and training.relabelled:
         yield "Corrected", f"{training.relabelled:,} labels were changed before training"
-    yield "Labels", _suspects(facts)
+    if facts.labels.judged:
+        yield "Labels", _suspects(facts)
     if training is not None and training.duplicates:
         yield "Duplicates", training.same_images
 
