@@ -94,7 +94,7 @@ class RecordDynamics(Callback):
         with self._no_harm():
             self._data = _indexed(trainer.train_dataloader)
             self._hook = _submodule(pl_module, self._source).register_forward_hook(self._look)
-            self._active = not trainer.fast_dev_run
+            self._active = not trainer.fast_dev_run  # type: ignore[attr-defined] # set from outside
 
     def on_train_batch_start(
         self, trainer: Trainer, pl_module: LightningModule, batch: Any, batch_idx: int
@@ -105,12 +105,7 @@ class RecordDynamics(Callback):
                 self._ids = _pop_ids(batch, self._data.key)
 
     def on_train_batch_end(
-        self,
-        trainer: Trainer,
-        pl_module: LightningModule,
-        outputs: Any,
-        batch: Any,
-        batch_idx: int,
+        self, trainer: Trainer, pl_module: LightningModule, outputs: Any, batch: Any, batch_idx: int
     ) -> None:
         if self._active:
             with self._no_harm():
@@ -154,19 +149,18 @@ class RecordDynamics(Callback):
             self._logits = logits.detach()
 
     def _update(self, trainer: Trainer, batch: Any) -> None:
-        if self._logits is None:
+        if self._logits is None or self._data is None:
             raise InputError(
                 f"{self._source or 'the forward of the module'} gave no logits in training_step, "
                 "one row per sample; name the submodule that does: "
                 "RecordDynamics(path, logits='model.head')"
             )
         if self._recorder is None:
-            self._recorder = self._begin(trainer.current_epoch + 1, self._logits)
+            self._recorder = self._begin(trainer.current_epoch + 1, len(self._data), self._logits)
         self._recorder.update(self._logits, _labels(batch, self._labels_at), self._ids)
         self._unfinished = True
 
-    def _begin(self, epoch: int, logits: Tensor) -> Recorder:
-        assert self._data is not None
+    def _begin(self, epoch: int, samples: int, logits: Tensor) -> Recorder:
         possible = len(finished(find_epochs(self._path))) + 1
         first = min(epoch - self._not_recorded, possible)
         if first < epoch - self._not_recorded:
@@ -177,7 +171,7 @@ class RecordDynamics(Callback):
             )
         recorder = Recorder(
             self._path,
-            samples=len(self._data),
+            samples=samples,
             classes=max(2, logits[0].numel()),
             signals=self._signals,
             start_epoch=first,
@@ -215,7 +209,7 @@ def _indexed(loader: Any) -> Indexed:
 
 
 def _submodule(module: LightningModule, name: str) -> nn.Module:
-    parts = dict(module.named_modules())
+    parts: dict[str, nn.Module] = dict(module.named_modules())
     if name not in parts:
         raise InputError(f"the module has no submodule {name!r}; it has {', '.join(parts)}")
     return parts[name]
