@@ -20,6 +20,7 @@ from torch.utils.hooks import RemovableHandle
 
 from dualprune.arguments import checked
 from dualprune.errors import InputError
+from dualprune.integrations.torch import PrunedSampler
 from dualprune.record import Indexed, Recorder
 from dualprune.record.signals import Signal
 from dualprune.run.attempts import find_epochs, finished
@@ -193,6 +194,35 @@ class RecordDynamics(Callback):
         if self._hook is not None:
             self._hook.remove()
         self._hook = self._recorder = None
+
+
+class PruneDynamically(Callback):
+    """Tell a `PrunedSampler` when an epoch ends, and store its state in every checkpoint.
+
+    The training step makes its loss with `sampler.weigh(losses, ids)`.
+    """
+
+    def __init__(self, sampler: PrunedSampler) -> None:
+        self._sampler = sampler
+
+    def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        used = getattr(trainer.train_dataloader, "sampler", None)
+        if used is not self._sampler or trainer.reload_dataloaders_every_n_epochs != 1:  # type: ignore[attr-defined] # set from outside
+            raise InputError(
+                "dynamic pruning needs DataLoader(..., sampler=sampler) with the sampler of "
+                "PruneDynamically, and Trainer(use_distributed_sampler=False, "
+                "reload_dataloaders_every_n_epochs=1): it shares samples among processes itself, "
+                "and epochs differ in length"
+            )
+
+    def on_train_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        self._sampler.set_epoch(trainer.current_epoch + 1)
+
+    def state_dict(self) -> dict[str, Any]:
+        return self._sampler.state_dict()
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        self._sampler.load_state_dict(state_dict)
 
 
 def _indexed(loader: Any) -> Indexed:

@@ -28,8 +28,7 @@ class PrunedSampler(Sampler[int]):
     The samples that IES only evaluates come last in an epoch, with weight 0. Skip the step of a
     batch of them where ``not sampler.weights[ids].any()``.
 
-    With Lightning pass ``Trainer(use_distributed_sampler=False, reload_dataloaders_every_n_epochs=1
-    )``: otherwise it samples from the sampler, and expects that all epochs are equally long.
+    For Lightning there is `integrations.lightning.PruneDynamically`.
 
     Parameters
     ----------
