@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import sys
+from pathlib import Path
 
 import torch
 from lightning.pytorch import Callback, LightningModule, Trainer
@@ -12,7 +13,9 @@ from torch.nn.functional import cross_entropy
 from torch.utils.data import DataLoader, Dataset
 
 from dualprune import Indexed
-from dualprune.integrations.lightning import RecordDynamics
+from dualprune.dynamic import InfoBatch
+from dualprune.integrations.lightning import PruneDynamically, RecordDynamics
+from dualprune.integrations.torch import PrunedSampler
 
 from .torchrun_job import CLASSES, labels_of, logits_of
 
@@ -102,12 +105,54 @@ def every(steps, folder):
     return ModelCheckpoint(folder, "step-{step}", every_n_train_steps=steps, save_top_k=-1)
 
 
-def job(run, checkpoints, every_steps=1, kill=None, then=None, **options):
+class Weighted(Module):
+    """Its loss is weighted; the losses of even ids are easy."""
+
+    def __init__(self, sampler):
+        super().__init__()
+        self.sampler, self.trained, self.validated = sampler, {}, []
+
+    def training_step(self, batch, batch_idx):
+        x, y, ids = batch
+        self.trained.setdefault(self.current_epoch, []).extend(ids.tolist())
+        losses = cross_entropy(self(x), y, reduction="none")
+        return self.sampler.weigh(losses * (1 + 9 * (ids % 2)), ids)
+
+    def on_validation_end(self):
+        self.validated.append(self.current_epoch)
+
+
+def fit_pruned(*callbacks, reload=1, devices=1, strategy="auto", **options):
+    sampler = PrunedSampler(Data(), InfoBatch(SAMPLES, epochs=4, until=1, seed=0))
+    trainer = Trainer(
+        max_epochs=4,
+        accelerator="cpu",
+        devices=devices,
+        strategy=strategy,
+        enable_progress_bar=False,
+        enable_model_summary=False,
+        logger=False,
+        num_sanity_val_steps=0,
+        use_distributed_sampler=False,
+        reload_dataloaders_every_n_epochs=reload,
+        callbacks=[PruneDynamically(sampler), *callbacks],
+        enable_checkpointing=bool(callbacks),
+    )
+    module = Weighted(sampler)
+    loader = DataLoader(Indexed(Data()), BATCH, sampler=sampler)
+    trainer.fit(module, loader, DataLoader(Data(), 64), **options)
+    return module
+
+
+def job(run, checkpoints, every_steps=1, kill=None, then=None, pruned=None, **options):
     """What a script does: record and store checkpoints until it is killed, `then` resume."""
     callbacks = [every(every_steps, checkpoints)] + ([] if kill is None else [KillBefore(kill)])
     fit(run, *callbacks, checkpoints=True, **options)
     if then is not None:
         fit(run, **options | then)
+    if pruned is not None:
+        module = fit_pruned(devices=2, strategy="ddp")
+        Path(f"{pruned}-{module.global_rank}").write_text(json.dumps(module.trained))
 
 
 if __name__ == "__main__":

@@ -13,18 +13,14 @@ import torch
 
 pytest.importorskip("lightning")
 
-from lightning.pytorch import Trainer
 from lightning.pytorch.callbacks import ModelCheckpoint
 from torch.nn.functional import cross_entropy
-from torch.utils.data import DataLoader
 
 from dualprune import Indexed, Run
-from dualprune.dynamic import InfoBatch
 from dualprune.errors import InputError
-from dualprune.integrations.lightning import PruneDynamically, RecordDynamics
-from dualprune.integrations.torch import PrunedSampler
+from dualprune.integrations.lightning import RecordDynamics
 
-from .lightning_job import SAMPLES, STEPS, Data, Module, every, fit
+from .lightning_job import SAMPLES, STEPS, Data, Module, every, fit, fit_pruned
 from .test_torchrun import check_run
 
 pytestmark = [
@@ -174,51 +170,19 @@ def test_recording_that_begins_in_the_middle_of_a_training(recorded, tmp_path):
 def test_two_processes_record_and_resume(tmp_path):
     config = {"run": str(tmp_path / "run"), "checkpoints": str(tmp_path), "devices": 2}
     config |= {"strategy": "ddp", "every_steps": STEPS // 2 + 1, "epochs": 2}
-    script(tmp_path, then={"epochs": 3, "resume": str(tmp_path / "step-step=7.ckpt")}, **config)
+    then = {"epochs": 3, "resume": str(tmp_path / "step-step=7.ckpt")}
+    script(tmp_path, then=then, pruned=str(tmp_path / "pruned"), **config)
     check_run(tmp_path / "run", SAMPLES, 3)
     assert first_epochs(tmp_path / "run") == [1, 2]
     parts = sorted(tmp_path.glob("run/attempts/*/*/part*"))
     assert [part.name[:11] for part in parts] == ["part-0-of-2", "part-1-of-2"] * 4
+    both = [json.loads((tmp_path / f"pruned-{rank}").read_text()) for rank in range(2)]
+    one = fit_pruned().trained
+    for epoch, ids in one.items():
+        assert sorted({i for trained in both for i in trained[str(epoch)]}) == sorted(ids)
 
 
 # ---------------------------------------------------------------------------- dynamic pruning
-
-
-class Weighted(Module):
-    """Its loss is weighted; the losses of even ids are easy."""
-
-    def __init__(self, sampler):
-        super().__init__()
-        self.sampler, self.trained, self.validated = sampler, {}, []
-
-    def training_step(self, batch, batch_idx):
-        x, y, ids = batch
-        self.trained.setdefault(self.current_epoch, []).extend(ids.tolist())
-        losses = cross_entropy(self(x), y, reduction="none")
-        return self.sampler.weigh(losses * (1 + 9 * (ids % 2)), ids)
-
-    def on_validation_end(self):
-        self.validated.append(self.current_epoch)
-
-
-def fit_pruned(*callbacks, reload=1, **options):
-    sampler = PrunedSampler(Data(), InfoBatch(SAMPLES, epochs=4, until=1, seed=0))
-    trainer = Trainer(
-        max_epochs=4,
-        accelerator="cpu",
-        enable_progress_bar=False,
-        enable_model_summary=False,
-        logger=False,
-        num_sanity_val_steps=0,
-        use_distributed_sampler=False,
-        reload_dataloaders_every_n_epochs=reload,
-        callbacks=[PruneDynamically(sampler), *callbacks],
-        enable_checkpointing=bool(callbacks),
-    )
-    module = Weighted(sampler)
-    loader = DataLoader(Indexed(Data()), 16, sampler=sampler)
-    trainer.fit(module, loader, DataLoader(Data(), 64), **options)
-    return module
 
 
 def test_dynamic_pruning_and_its_resume(tmp_path):
