@@ -91,7 +91,7 @@ def fit(
     quiet = {"enable_progress_bar": False, "enable_model_summary": False, "logger": False}
     trainer = Trainer(
         **{"max_epochs": epochs, "accelerator": "cpu", "devices": 1, **quiet, **options},
-        callbacks=[recording, *callbacks],
+        callbacks=[*callbacks, recording],
         enable_checkpointing=checkpoints,
     )
     data = Indexed(Data()) if data is None else data

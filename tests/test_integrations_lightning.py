@@ -13,6 +13,7 @@ import torch
 
 pytest.importorskip("lightning")
 
+from lightning.pytorch import Callback
 from lightning.pytorch.callbacks import ModelCheckpoint
 from torch.nn.functional import cross_entropy
 
@@ -83,6 +84,16 @@ def test_logits_of_a_submodule(tmp_path):
     check_run(tmp_path / "run", SAMPLES, 3)
 
 
+def test_the_first_of_two_passes_counts(tmp_path):
+    class TwoPasses(Module):
+        def training_step(self, batch, batch_idx):
+            loss = super().training_step(batch, batch_idx)
+            return loss + self(batch[0] + 1).mean()
+
+    fit(tmp_path / "run", module=TwoPasses())
+    check_run(tmp_path / "run", SAMPLES, 3)
+
+
 def test_fast_dev_run_records_nothing(tmp_path):
     fit(tmp_path / "run", fast_dev_run=True)
     assert not (tmp_path / "run").exists()
@@ -137,6 +148,27 @@ def test_resumed_where_people_store_checkpoints(recorded, tmp_path, checkpoint, 
     fit(tmp_path / "run", epochs=5, resume=recorded / f"{checkpoint}.ckpt")
     assert first_epochs(tmp_path / "run") == [1, epoch]
     check_run(tmp_path / "run", SAMPLES, 5)
+
+
+class CrashAfterValidation(Callback):
+    """Ends a training after the last checkpoint of epoch 2, before the epoch's own end."""
+
+    def on_train_epoch_end(self, trainer, pl_module):
+        if trainer.current_epoch == 1:
+            raise ZeroDivisionError
+
+
+@pytest.mark.parametrize("at", ["validation", "last step"])
+def test_an_epoch_is_there_as_soon_as_a_checkpoint_of_its_end(tmp_path, at):
+    if at == "validation":
+        saving = ModelCheckpoint(tmp_path, save_last=True, save_on_train_epoch_end=False)
+    else:
+        saving = ModelCheckpoint(tmp_path, save_last=True, every_n_train_steps=STEPS)
+    with pytest.raises(ZeroDivisionError):
+        fit(tmp_path / "run", CrashAfterValidation(), saving, checkpoints=True)
+    fit(tmp_path / "run", resume=tmp_path / "last.ckpt")
+    assert first_epochs(tmp_path / "run") == [1, 3]
+    check_run(tmp_path / "run", SAMPLES, 3)
 
 
 def test_killed_inside_an_epoch_and_resumed_inside_it(tmp_path):
