@@ -4,11 +4,33 @@ import os
 import platform
 import sys
 
-from benchmarks import disk, geometry, memory, page, prune, recording, sampling, scaling, training
+from benchmarks import (
+    disk,
+    geometry,
+    integrations,
+    memory,
+    page,
+    prune,
+    recording,
+    sampling,
+    scaling,
+    training,
+)
 
 PARTS = {
     part.__name__.rpartition(".")[2]: part
-    for part in (memory, disk, sampling, recording, training, prune, geometry, scaling, page)
+    for part in (
+        memory,
+        disk,
+        sampling,
+        recording,
+        integrations,
+        training,
+        prune,
+        geometry,
+        scaling,
+        page,
+    )
 }
 
 print(f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}")

@@ -12,7 +12,9 @@ from torch import distributed
 from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
 
 from dualprune import Indexed, Recorder, Run
+from dualprune.dynamic import IES, InfoBatch, RandomEveryEpoch
 from dualprune.errors import DualpruneError
+from dualprune.integrations.torch import PrunedSampler
 
 CLASSES = 3
 
@@ -95,8 +97,45 @@ def wait_for_stopped(path, stopped):
     os.kill(int(pids[stopped]), signal.SIGCONT)
 
 
+def prune_all(path, samples, names):
+    for name in names:
+        prune(f"{path}-{name}", samples, name)
+
+
+def prune(path, samples, name):
+    """Train with a dynamic method; store what this process saw, and the state after each epoch."""
+    data, method = [(float(i),) for i in range(samples)], METHODS[name](samples)
+    sampler = PrunedSampler(data, method, seed=3)
+    loader = DataLoader(Indexed(data), batch_size=8, sampler=sampler)
+    epochs = []
+    for epoch in range(1, 9):
+        ids = torch.cat([_losses_shown(sampler, ids, epoch) for _, ids in loader])
+        assert len(ids) == len(sampler)
+        state = {n: v.tolist() for n, v in sampler.state_dict()["method"].items()}
+        epochs.append({"ids": ids.tolist(), "state": state, "weights": sampler.weights.tolist()})
+    Path(f"{path}-{rank()}.json").write_text(json.dumps(epochs))
+
+
+METHODS = {
+    "random": lambda samples: RandomEveryEpoch(samples, keep=0.3, seed=1),
+    "infobatch": lambda samples: InfoBatch(samples, epochs=8, seed=1),
+    "ies": IES,
+}
+
+
+def _losses_shown(sampler, ids, epoch):
+    """Even samples are steady from the start, the others jump."""
+    sampler.weigh(loss_of(ids, epoch), ids)
+    return ids
+
+
+def loss_of(ids, epoch):
+    return torch.where(ids % 2 == 0, 10.0 - epoch, 1 + (ids + 7 * epoch) % 5 / 4)
+
+
 if __name__ == "__main__":
     distributed.init_process_group("gloo", timeout=timedelta(seconds=60))
-    job = {"train": train, "refuse": refuse, "wait_for_stopped": wait_for_stopped}[sys.argv[1]]
+    jobs = (train, refuse, wait_for_stopped, prune_all)
+    job = {job.__name__: job for job in jobs}[sys.argv[1]]
     job(**json.loads(sys.argv[2]))
     distributed.destroy_process_group()

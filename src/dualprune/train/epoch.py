@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -20,6 +20,7 @@ from dualprune.train.order import batches_of_epoch, stream
 from dualprune.train.recipe import Recipe
 
 
+@runtime_checkable
 class Dynamic(Protocol):
     """A dynamic pruning method; its ids are positions in the `ids` of the training's `Plan`."""
 
