@@ -60,7 +60,7 @@ def first_epochs(path):
         {"precision": "bf16-mixed"},
         {"val_check_interval": 5},
     ],
-    ids=str,
+    ids=lambda options: next(iter(options), "plain"),
 )
 def test_an_unmodified_module_is_recorded(tmp_path, options):
     fit(tmp_path / "run", **options)
