@@ -184,7 +184,7 @@ def test_every_command_takes_a_folder_with_unreadable_files(photos, tmp_path):
     code, _, said = dualprune(*words)
     assert code == 0, said
     assert "kept       30 of 60 (50.0%)" in said
-    assert "unreadable 1 files" in said
+    assert "unreadable 1 of 61 files" in said
     assert "images     the model saw them at 9 x 9 pixels" in said
     images, _ = load(photos)
     assert images.unreadable[hold_out(images)].sum() == 0
