@@ -37,11 +37,11 @@ clean:
 .tools/installed: Makefile
 	$(PYTHON) -m venv .tools && .tools/bin/pip install -q uv==0.13.8 cyclonedx-bom==7.5.0 && touch .tools/installed
 
-# Hashes are checked at the first installation. The last one has no index to fall back on, so it fails,
+# Hashes are checked at the first installation, without dependencies: all are listed, but torch. The last one has no index to fall back on, so it fails,
 # rather than install unchecked, where requirements.lock lacks what pyproject.toml asks for: `make lock`.
 .venv/installed: pyproject.toml requirements.lock
 	$(PYTHON) -m venv .venv
-	.venv/bin/pip install -q --require-hashes --only-binary :all: -r requirements.lock
+	.venv/bin/pip install -q --require-hashes --no-deps --only-binary :all: -r requirements.lock
 	.venv/bin/pip install -q --only-binary :all: $(TORCH)
 	.venv/bin/pip install -q --no-index --no-build-isolation --check-build-dependencies -e '.[dev]'
 	touch .venv/installed
