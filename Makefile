@@ -37,8 +37,9 @@ clean:
 .tools/installed: Makefile
 	$(PYTHON) -m venv .tools && .tools/bin/pip install -q uv==0.13.8 cyclonedx-bom==7.5.0 && touch .tools/installed
 
-# Hashes are checked at the first installation, without dependencies: all are listed, but torch. The last one has no index to fall back on, so it fails,
-# rather than install unchecked, where requirements.lock lacks what pyproject.toml asks for: `make lock`.
+# Hashes are checked at the first installation, without dependencies: all are listed, but torch. The last one has no
+# index to fall back on, so it fails, rather than install unchecked, where requirements.lock lacks what pyproject.toml
+# asks for: `make lock`.
 .venv/installed: pyproject.toml requirements.lock
 	$(PYTHON) -m venv .venv
 	.venv/bin/pip install -q --require-hashes --no-deps --only-binary :all: -r requirements.lock
