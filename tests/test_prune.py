@@ -273,7 +273,7 @@ def test_check_trains_on_nothing_that_it_judges_by(npz, checked):
         assert lines[CORESET, seed]["ids_sha256"] == digest(np.searchsorted(others, ids))
         assert lines[RANDOM, seed]["ids_sha256"] == digest(drawn)
         assert lines[ALL, seed]["kept"] == lines[SHORTER, seed]["kept"] == len(others)
-    trained = [contents(file) for file in out.glob("check/work/*/trained/*/result.json")]
+    trained = [contents(file) for file in out.glob("check/**/trained/*/result.json")]
     assert len(trained) == len(lines)
     for result in trained:
         assert result["settings"]["data"] == images.take(others).fingerprint

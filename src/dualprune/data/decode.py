@@ -100,16 +100,15 @@ def _load(file: Path, size: int) -> Iterator["Image"]:
         image.draft(None, (2 * size, 2 * size))
         with _ONE_AT_A_TIME if image.width * image.height > _LARGE else nullcontext():
             image.load()
-            yield _upright(image)
+            yield _upright(image, file)
 
 
-def _upright(image: "Image") -> "Image":
-    """Turn or mirror an image as its EXIF says, unless that is damaged."""
+def _upright(image: "Image", file: Path) -> "Image":
+    """Turn or mirror an image as its EXIF says, unless that is damaged: its pixels are sound."""
     try:
-        turn = _TURNS.get(image.getexif().get(_ORIENTATION, 1))
-    except MemoryError:
-        raise
-    except Exception:  # noqa: BLE001 - whatever Pillow raises, the pixels are sound
+        with _judged(file):
+            turn = _TURNS.get(image.getexif().get(_ORIENTATION, 1))
+    except DamagedError:
         return image
     return image if turn is None else image.transpose(pillow().Transpose[turn])
 

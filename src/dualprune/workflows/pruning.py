@@ -42,6 +42,7 @@ from dualprune.report.figures import draw_moons
 from dualprune.report.page import write_report
 from dualprune.run import Run
 from dualprune.select import budget
+from dualprune.select.budget import Amount
 from dualprune.select.candidates import Balance
 from dualprune.signatures import Array, check_knobs
 from dualprune.train import APART, Setup, Watch, record, relabel, seconds_recorded, silent
@@ -54,8 +55,8 @@ def prune(
     data: str | Path | Images,
     *,
     out: str | os.PathLike[str],
-    keep: float | str | None = None,
-    prune: float | str | None = None,
+    keep: Amount = None,
+    prune: Amount = None,
     model: str | nn.Module = "auto",
     recipe: str = "auto",
     method: str | Method = "dual+beta",
