@@ -15,11 +15,12 @@ from typing import Any, Literal
 import numpy as np
 import pyarrow as pa
 from pyarrow import csv
-from scipy.special import entr, log_softmax, logsumexp, softmax
+from scipy.special import log_softmax
 
 from dualprune.arguments import as_array, checked
 from dualprune.errors import InputError, MissingError
 from dualprune.files import entries, exists, read, read_table, reading
+from dualprune.integrations.logits import signals_of
 from dualprune.run import Run
 from dualprune.run.signals import SIGNALS
 from dualprune.signatures import Array
@@ -285,22 +286,10 @@ def _of_probabilities(probabilities: Array, label: Array, path: Path) -> dict[st
 
 
 def _of_logits(logits: Array, label: Array, path: Path) -> dict[str, Array]:
-    """Compute the signals that a Recorder stores, in float64."""
-    logits, rows = as_array("logits", logits).astype(np.float64), np.arange(len(label))
+    logits = as_array("logits", logits)
     if label.dtype.kind not in "iu" or label.min() < 0 or label.max() >= logits.shape[1]:
         raise InputError(f"{path}: labels must be from 0 to {logits.shape[1] - 1}")
-    true, p = logits[rows, label], softmax(logits, axis=1)
-    others = logits.copy()
-    others[rows, label] = -np.inf
-    error = p.copy()
-    error[rows, label] -= 1
-    return {
-        "loss": np.logaddexp(0, logsumexp(others - true[:, None], axis=1)),
-        "margin": true - others.max(1),
-        "rival": others.argmax(1),
-        "entropy": entr(p).sum(1),
-        "error_norm": np.linalg.norm(error, axis=1),
-    }
+    return signals_of(logits, label)
 
 
 def _epoch_of(name: str, end: str, start: str = "") -> int | None:

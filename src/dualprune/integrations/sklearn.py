@@ -15,6 +15,7 @@ from sklearn.utils.validation import validate_data
 
 from dualprune.arguments import checked
 from dualprune.errors import InputError
+from dualprune.integrations.logits import signals_of
 from dualprune.method import Method, find_method, for_classes, needs, warn_of_short
 from dualprune.method.arrays import arrays_for
 from dualprune.method.choose import select_ids
@@ -192,23 +193,8 @@ def _boosted(estimator: Any, X: Any, labels: Array, rounds: int) -> Any:  # noqa
 
 
 def _signals(beliefs: Array, labels: Array) -> dict[str, Array]:
-    """Give what `Recorder` records of an epoch, from probabilities.
-
-    >>> signals = _signals(np.array([[0.5, 0.3, 0.2], [0.9, 0.1, 0.0]]), np.array([0, 1]))
-    >>> signals["loss"].round(3).tolist(), signals["rival"].tolist()
-    ([0.693, 2.303], [1, 0])
-    """
-    beliefs = np.asarray(beliefs, np.float64)
-    is_label = labels[:, None] == np.arange(beliefs.shape[1])
-    logs = np.log(np.maximum(beliefs, np.finfo(np.float64).tiny))
-    others = np.where(is_label, -np.inf, logs)
-    return {
-        "loss": -logs[is_label],
-        "margin": logs[is_label] - others.max(axis=1),
-        "rival": others.argmax(axis=1),
-        "entropy": -(beliefs * logs).sum(axis=1),
-        "error_norm": np.linalg.norm(beliefs - is_label, axis=1),
-    }
+    smallest = np.finfo(np.float64).tiny
+    return signals_of(np.log(np.maximum(np.asarray(beliefs, np.float64), smallest)), labels)
 
 
 def _choose(
