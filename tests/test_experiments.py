@@ -31,7 +31,7 @@ from dualprune.experiments.results import NUMBERS, Line, append, read
 from dualprune.experiments.runner import _alone, lines_of, missing, run, workplace
 from dualprune.experiments.setting import settings
 from dualprune.experiments.table import as_latex, as_markdown
-from dualprune.experiments.work import train_on
+from dualprune.experiments.work import is_recorded, make_recording, train_on
 from dualprune.files import read_json, seal, write_json
 from dualprune.train import Result, silent
 
@@ -222,6 +222,18 @@ def test_killed_while_recording_and_while_training_it_ends_with_the_same_numbers
     keys = [line.key for line in found]
     assert len(keys) == len(set(keys))
     assert numbers(found) == numbers(run_here(smoke(SMALL), out))
+
+
+def test_a_recording_without_the_checkpoint_of_its_last_epoch_is_made_again(tmp_path):
+    wanted = recordings(list(smoke(SMALL).cells()))[0]
+    make_recording(wanted, tmp_path, silent)
+    (state,) = tmp_path.glob("recordings/*/checkpoint/state.json")
+    content = read_json(state)
+    write_json(state, content | {"history": content["history"][:-1]})  # as a kill leaves it
+    assert not is_recorded(wanted, tmp_path)
+    make_recording(wanted, tmp_path, silent)
+    assert is_recorded(wanted, tmp_path)
+    assert len(read_json(state)["history"]) == wanted.setting.record
 
 
 def test_one_recording_serves_every_row():

@@ -52,9 +52,12 @@ def make_recording(wanted: Recording, home: Path, watch: Watch) -> None:
 
 
 def is_recorded(wanted: Recording, home: Path) -> bool:
-    """Whether it is there, to its end."""
-    folder = _folder(wanted, home)
-    return exists(folder / "run.json") and Run(folder).epochs >= wanted.setting.record
+    """Whether it is there, to its end.
+
+    The checkpoint decides: it follows the last recorded epoch, and holds what that one reached.
+    """
+    state = _folder(wanted, home) / "checkpoint/state.json"
+    return exists(state) and len(read_json(state)["history"]) >= wanted.setting.record
 
 
 def _truth(shifted: Shifted) -> pa.Table:
