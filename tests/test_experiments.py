@@ -492,7 +492,7 @@ def test_the_list_names_every_experiment():
     ).stdout
     for experiment in experiments().values():
         assert experiment.name in printed
-        assert experiment.title in printed
+        assert experiment.at("paper").title in printed
     assert "fig:" not in printed
 
 

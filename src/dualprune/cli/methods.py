@@ -11,7 +11,7 @@ from rich.text import Text
 
 from dualprune.dynamic import DYNAMIC
 from dualprune.errors import InputError, did_you_mean
-from dualprune.method.named import named_methods
+from dualprune.method.named import in_words, named_methods
 from dualprune.run.derived import DERIVED
 from dualprune.score import SCORES
 from dualprune.select import SELECTORS
@@ -99,14 +99,7 @@ def published(row: Mapping[str, Any]) -> dict[str, str]:
         flat |= value if name in ("score", "select") else {name: value}
     if "reads" in flat:
         flat["reads"] = ", ".join(map("=".join, flat["reads"].items()))
-    return {name: _by_share(value) for name, value in flat.items() if name != "about"}
-
-
-def _by_share(value: Any) -> str:
-    if not isinstance(value, dict):
-        return str(value)
-    first, *others = ((float(at), what) for at, what in value.items())
-    return ", ".join([str(first[1]), *(f"from {at:.0%} pruned {what}" for at, what in others)])
+    return {name: in_words(value) for name, value in flat.items() if name != "about"}
 
 
 def _entries(fn: Callable[..., Any]) -> dict[str, str]:

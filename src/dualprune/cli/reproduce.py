@@ -14,7 +14,7 @@ from dualprune.cli.progress import duration
 from dualprune.data import load
 from dualprune.errors import MissingError
 from dualprune.experiments import Scale
-from dualprune.experiments.contents import check_experiment, contents
+from dualprune.experiments.contents import check_experiment, contents, papers_title
 
 if TYPE_CHECKING:
     from dualprune.experiments.grid import Grid
@@ -66,7 +66,7 @@ def _print_list() -> None:
     table = RichTable("name", "what", "scales", box=None)
     table.columns[0].no_wrap = True
     for name, content in contents().items():
-        table.add_row(name, content["title"], " ".join(content["scales"]))
+        table.add_row(name, papers_title(content), " ".join(content["scales"]))
     Console().print(table)
 
 

@@ -5,7 +5,7 @@ from functools import partial
 
 from dualprune.errors import InputError, did_you_mean
 from dualprune.train.models.classifier import Classifier
-from dualprune.train.models.plain import plain
+from dualprune.train.models.plain import plain, three_layers
 from dualprune.train.models.resnet import basic, bottleneck, resnet
 
 __all__ = ["MODELS", "build", "check_model"]
@@ -13,6 +13,7 @@ __all__ = ["MODELS", "build", "check_model"]
 MODELS: dict[str, Callable[[int, int, int], Classifier]] = {
     "cnn": partial(plain, [(32, 1), (64, 1), (128, 1)]),
     "cnn-small": partial(plain, [(16, 1), (32, 1), (64, 1)]),
+    "cnn-wide": three_layers,
     "resnet8": partial(resnet, basic, (1, 1, 1), 16),
     "resnet18": partial(resnet, basic, (2, 2, 2, 2), 64),
     "resnet34": partial(resnet, basic, (3, 4, 6, 3), 64),
@@ -20,7 +21,12 @@ MODELS: dict[str, Callable[[int, int, int], Classifier]] = {
     "vgg16": partial(plain, [(64, 2), (128, 2), (256, 3), (512, 3), (512, 3)]),
 }
 
-_SMALLEST = {"cnn": 8, "cnn-small": 8, "vgg16": 32}  # pixels a side, so that all halvings leave one
+_SMALLEST = {
+    "cnn": 8,
+    "cnn-small": 8,
+    "cnn-wide": 12,
+    "vgg16": 32,
+}  # pixels a side, so that one is left at the end
 
 
 def check_model(name: str) -> None:
