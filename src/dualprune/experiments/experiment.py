@@ -8,7 +8,7 @@ from typing import Any, get_args
 from dualprune.errors import InputError
 from dualprune.experiments import Scale
 from dualprune.experiments.contents import called, check_experiment, contents
-from dualprune.experiments.grid import Grid, Row
+from dualprune.experiments.grid import Grid, Row, same_cost
 from dualprune.experiments.kinds import KINDS
 from dualprune.experiments.setting import Setting, settings
 from dualprune.method.named import in_words
@@ -72,7 +72,7 @@ class Experiment:
             kind=self.kind,
             title=self._title(setting, rows),
             setting=setting,
-            rows=rows,
+            rows=rows + (same_cost(rows) if kind.trains else ()),
             pruned=shares,
             seeds=1 if kind.one_seed else min(self.seeds or setting.seeds, setting.seeds),
             model=setting.stand_in(self.model),
