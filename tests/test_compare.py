@@ -95,7 +95,7 @@ def test_two_rows_cost_as_much_as_training_on_what_is_kept_and_record_nothing(co
     rivals = [line.values for line in lines if line.row in (SHORTER, ANEW)]
     assert {values["recorded"] for values in rivals} == {0}
     used = [line.values["uses"] for line in lines if line.row == ANEW]
-    assert all(uses[0] > 0 for uses in used), "every sample has its turn"
+    assert all(uses[50] > 0 for uses in used), "more than the 20 % of a coreset have their turn"
 
 
 def test_a_comparison_that_was_killed_repeats_nothing_and_ends_the_same(compared, npz, tmp_path):

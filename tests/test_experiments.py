@@ -72,7 +72,8 @@ def test_every_experiment_runs_and_is_drawn(name, out):
     assert {line.key for line in lines} == {cell.key for cell in grid.cells()}
     assert missing(grid, out) == []
     table = tabulate(grid, lines)
-    assert (table is None) == (not lines or KINDS[grid.kind].rows is None)
+    kind = KINDS[grid.kind]
+    assert (table is None) == (kind.table is None and (not lines or kind.rows is None))
     if table is not None:
         assert all(entry.ours for row in table.rows.values() for entry in row)
         for name_ in table.rows:
@@ -442,9 +443,26 @@ def test_a_table_says_in_what_its_rows_differ_from_the_papers():
     for name, note in (
         ("cifar10", "EL2N, here: method el2n"),
         ("equal-iterations", "DUAL+beta, equal iterations, lr 0.05, here: iterations 35, lr 0.05"),
+        ("dynamic-cifar10", "InfoBatch, here: epochs 5, from 90% pruned 2"),
     ):
         grid = smoke(name)
         assert note in tabulate(grid, list(table_lines(grid))).notes
+
+
+def test_brackets_are_spoken_of_where_there_are_some():
+    for name, printed in (("cifar10", True), ("ablation-t", False), ("dynamic-cifar10", False)):
+        grid = smoke(name)
+        assert bool(grid.printed) or not printed
+        assert ("in brackets" in tabulate(grid, list(table_lines(grid))).title) == printed
+
+
+def test_the_theory_says_when_both_scores_turn(dualprune, tmp_path):
+    code, printed, said = dualprune("reproduce", "theory", "--out", tmp_path)
+    assert code == 0, said
+    shown = (tmp_path / "theory-cpu/table.md").read_text()
+    assert "| learning rate 0.01, J = 10 | 98 | 11 | 29 |" in shown
+    assert "| learning rate 0.0005, J = 10 | 2091 | 320 | 686 |" in shown
+    assert "J = 100" in printed
 
 
 def test_what_seeds_have_in_common_is_one_number_and_how_they_rank_deviates():

@@ -15,6 +15,8 @@ from dualprune.files import make_folders, write
 def tabulate(grid: Grid, lines: Sequence[Line]) -> Table | None:
     """Bring the lines of a grid together as a table; None where it has none."""
     kind, setting = KINDS[grid.kind], grid.setting
+    if kind.table is not None:
+        return kind.table(grid)
     if kind.rows is None or not lines:
         return None
     what, rows = kind.what, kind.rows(grid, lines)
