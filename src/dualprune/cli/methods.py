@@ -24,10 +24,11 @@ TABLES: dict[str, Mapping[str, Callable[..., Any]]] = {
 }
 
 NOT_IMPLEMENTABLE = {
-    "SIMS": "Grosz et al., 2024. arXiv:2409.13915. No code is public, and what is public of the "
-    "paper does not say how its terms are combined and sampled.",
-    "InfoMax": "Tan et al., 2025. arXiv:2506.01701. No code is public; score, solver and settings "
-    "cannot be told from public sources.",
+    "SIMS": "Grosz et al., 2024. arXiv:2409.13915. Its three terms are known: the distance to the "
+    "nearest other class divided by that to the own one, the length of the features, and 1 minus "
+    "the Jensen-Shannon divergence of several models' predictions. Not known, and no code is "
+    "public: how the terms are normalised and combined into one score, from which density samples "
+    "are drawn at a share pruned, and how draws by class and over all classes are mixed."
 }
 
 
