@@ -32,8 +32,10 @@ def find_classes(column: pa.ChunkedArray, name: str, origin: str) -> tuple[Array
     Missing is what is null, NaN or blank. The classes are sorted, by value if all are numbers. A
     column that looks like a regression target or like a name of every row is refused.
 
-    >>> find_classes(pa.chunked_array([["10", "9", "", "9", "10"] * 5]), "size", "a file")[1]
-    ('9', '10')
+    >>> column = pa.chunked_array([[10.0, 9.0, None, 9.0, 10.0] * 3])
+    >>> labels, names = find_classes(column, "size", "a file")
+    >>> labels[:5], names
+    (array([ 1,  0, -1,  0,  1]), ('9', '10'))
     """
     if not any(is_kind(column.type) for is_kind in _KINDS):
         raise InputError(

@@ -25,13 +25,10 @@ from dualprune.signatures import Array
 MOST_LEVELS = 32
 FEW_NUMBERS = 10
 
-_MISSING = pa.array(
-    (
-        ",#N/A,#N/A N/A,#NA,-1.#IND,-1.#QNAN,-NaN,-nan,1.#IND,1.#QNAN,<NA>,N/A,NA,NULL,NaN,None,n/a,"
-        "nan,null"
-    ).split(","),
-    pa.large_string(),
-)  # what pandas takes for missing
+_MISSING = (
+    "", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN",
+    "<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null",
+)  # fmt: skip # what pandas takes for missing
 _FURTHEST = 100.0  # asinh of 1e43
 _DAY = 86_400_000_000  # microseconds
 _YEAR = 365.2425 * _DAY
@@ -54,11 +51,13 @@ class Column(NamedTuple):
 def read_column(column: pa.ChunkedArray) -> Column | str:
     """Give a column as it is used, or why it is left out.
 
-    >>> read_column(pa.chunked_array([["a", "b", None, "a", "a", "b"]])).described
+    >>> def texts(*cells):
+    ...     return pa.chunked_array([cells], pa.large_string())
+    >>> read_column(texts("a", "b", None, "a", "a", "b")).described
     'category with 2 levels, 1 missing'
-    >>> read_column(pa.chunked_array([["1.5", "2", "NA", "7"]])).described
+    >>> read_column(texts("1.5", "2", "NA", "7")).described
     'number, 1 missing'
-    >>> read_column(pa.chunked_array([["x", "y", "z"]]))
+    >>> read_column(texts("x", "y", "z"))
     'a text of its own in almost every row'
     """
     values = _typed(column.combine_chunks())
@@ -106,7 +105,7 @@ def _typed(column: pa.Array) -> pa.Array | None:
 def _parsed(texts: pa.Array) -> pa.Array:
     """Give texts as what all of them are: finite numbers, or dates as ISO 8601 writes them."""
     trimmed = pc.utf8_trim_whitespace(texts)
-    missing = pc.fill_null(pc.is_in(trimmed, value_set=_MISSING), True)
+    missing = pc.fill_null(pc.is_in(trimmed, value_set=pa.array(_MISSING, pa.large_string())), True)
     present = pc.if_else(missing, None, trimmed)
     for kind in (pa.float64(), pa.timestamp("us"), pa.timestamp("us", "UTC")):
         try:
@@ -135,7 +134,7 @@ def _standardised(numbers: Array) -> Array:
     """Give asinh((x - median) / scale) of numbers of which at least two differ.
 
     >>> _standardised(np.array([0.0, 1.0, 2.0, 3.0, 4.0])).round(3)
-    array([-1.109, -0.631,  0.   ,  0.631,  1.109])
+    array([-1.108, -0.632,  0.   ,  0.632,  1.108])
     """
     halved = numbers / 2  # differences of the largest numbers would overflow
     low, median, high = np.nanquantile(halved, [0.25, 0.5, 0.75])
