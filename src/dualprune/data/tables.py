@@ -75,6 +75,11 @@ class Table:
         """How many inputs a row has."""
         return (self.width,)
 
+    @property
+    def nbytes(self) -> float:
+        """Bytes in memory."""
+        return float(self.columns.nbytes + self.numbers.nbytes + self.hot.nbytes)
+
     @cached_property
     def readable_ids(self) -> Array:
         """Ids of the samples that have a label."""

@@ -71,6 +71,11 @@ class Texts:
         """How many numbers an n-gram can have, that of the padding included."""
         return (BUCKETS,)
 
+    @property
+    def nbytes(self) -> float:
+        """Bytes in memory."""
+        return float(self.texts.nbytes + self.buckets.nbytes)
+
     @cached_property
     def readable_ids(self) -> Array:
         """Ids of the samples that have a label and a text."""

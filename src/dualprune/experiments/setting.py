@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from dualprune.data import CORRUPTIONS, Images, corrupt, flip_labels, load, long_tail
+from dualprune.data import CORRUPTIONS, Data, Images, corrupt, flip_labels, load, long_tail
 from dualprune.errors import InputError
 from dualprune.files import read_rows
 from dualprune.select import random
@@ -23,8 +23,8 @@ _SUBSET_SEED = 0x73756273  # nobody's own, so that no random coreset is the same
 class Shifted:
     """Images and what was done to them: `wrong` are the ids of each kind of damage."""
 
-    images: Images
-    test: Images
+    images: Data
+    test: Data
     wrong: dict[str, Array]
 
 
@@ -52,14 +52,14 @@ class Setting:
     window: int | None = None
     pruned: list[float] | None = None
     judged_on: str = "test"
-    loaded: tuple[Images, Images] | None = field(default=None, repr=False, compare=False)
+    loaded: tuple[Data, Data] | None = field(default=None, repr=False, compare=False)
 
     @staticmethod
     def of(
         name: str,
         recipe: Recipe,
-        images: Images,
-        test: Images,
+        images: Data,
+        test: Data,
         *,
         seeds: int,
         model: Any = "auto",
@@ -129,7 +129,7 @@ def _on_device(shifted: Shifted, size: int) -> Setup:
 
 
 @lru_cache(1)
-def _loaded(data: str, samples: int | None) -> tuple[Images, Images]:
+def _loaded(data: str, samples: int | None) -> tuple[Data, Data]:
     images, test = load(data)
     if test is None:
         raise InputError(f"{data} has no test images to evaluate on")
@@ -141,7 +141,7 @@ def _loaded(data: str, samples: int | None) -> tuple[Images, Images]:
 
 @lru_cache(2)
 def _shifted(
-    images: Images, test: Images, changes: tuple[tuple[str, float], ...], seed: int
+    images: Data, test: Data, changes: tuple[tuple[str, float], ...], seed: int
 ) -> Shifted:
     """Flip labels, corrupt images or thin out classes: one of these, or nothing."""
     shift, classes = dict(changes), len(images.class_names)
@@ -149,6 +149,8 @@ def _shifted(
         labels, flipped = flip_labels(images.labels, shift["labels"], classes, seed=seed)
         return Shifted(replace(images, labels=labels), test, {"labels": flipped})
     if "images" in shift:
+        if not isinstance(images, Images):
+            raise InputError(f"only images can be corrupted, not {images.kind}")
         corrupted, kind = corrupt(images, shift["images"], seed)
         wrong = {name: np.flatnonzero(kind == i) for i, name in enumerate(CORRUPTIONS)}
         return Shifted(corrupted, test, {"images": np.flatnonzero(kind >= 0)} | wrong)
