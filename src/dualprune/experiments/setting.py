@@ -12,6 +12,7 @@ from dualprune.files import read_rows
 from dualprune.select import random
 from dualprune.signatures import Array
 from dualprune.train import Setup
+from dualprune.train.pretrained import is_checkpoint
 from dualprune.train.recipe import Recipe, recipes
 
 SHIFTS = ("labels", "images", "tail")
@@ -93,7 +94,9 @@ class Setting:
     def setup(self, shifted: Shifted, model: Any, changes: dict[str, Any]) -> Setup:
         """Give what trainings of a model on these images share."""
         recipe = replace(self.trained, **changes)
-        return replace(_on_device(shifted, self.trained.size), recipe=recipe, model=model)
+        checkpoint = model if is_checkpoint(model) else "auto"
+        shared = _on_device(shifted, self.trained.size, checkpoint)
+        return replace(shared, recipe=recipe, model=model)
 
     def stand_in(self, model: str | None) -> Any:
         """Give what is trained here where the paper trains this model; None is the usual one."""
@@ -123,9 +126,10 @@ def settings() -> dict[str, Setting]:
 
 
 @lru_cache(1)
-def _on_device(shifted: Shifted, size: int) -> Setup:
-    """Put images on their device once for the trainings that follow each other."""
-    return Setup.of(shifted.images, shifted.test, recipe=replace(recipes()["small"], size=size))
+def _on_device(shifted: Shifted, size: int, model: str) -> Setup:
+    """Put data on their device once for the trainings that follow each other."""
+    recipe = replace(recipes()[shifted.images.recipe], size=size)
+    return Setup.of(shifted.images, shifted.test, recipe=recipe, model=model)
 
 
 @lru_cache(1)

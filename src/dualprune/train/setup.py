@@ -18,7 +18,11 @@ from dualprune.suspects import corrected
 from dualprune.train.batches import Batches, batches_of
 from dualprune.train.models import build, check_model
 from dualprune.train.place import device
+from dualprune.train.pretrained import Checkpoint, TokenBatches, checkpoint_identity, is_checkpoint
 from dualprune.train.recipe import Recipe, find_recipe
+
+CHECKPOINT = "checkpoint"
+"""Name of the recipe that suits checkpoints of transformers."""
 
 _HELD_OUT = 0.1
 _HELD_OUT_SEED = 0x68656C64  # nobody's own, so that no random coreset is the same draw
@@ -52,20 +56,17 @@ class Setup:
     ) -> "Setup":
         """Choose the recipe for the data of this name, and put what is in memory on its device."""
         if isinstance(recipe, str):
-            recipe = find_recipe(
-                recipe, name or data.recipe, gpu=device().type == "cuda", size=size
-            )
+            usual = CHECKPOINT if is_checkpoint(model) else name or data.recipe
+            recipe = find_recipe(recipe, usual, gpu=device().type == "cuda", size=size)
         refuse_size(data, size)
         if model == "auto":
             model = recipe.model
-        if isinstance(model, str):
-            check_model(model, data.kind)
-        batches = batches_of(data, size=recipe.size, device=device())
+        batches = _batches(data, model, recipe.size)
         held_out = np.empty(0, np.int64)
         if test is None:
             held_out = hold_out(data)
             test = data.take(held_out)
-        judge = batches_of(test, size=recipe.size, device=device(), like=batches)
+        judge = _batches(test, model, recipe.size, like=batches)
         return Setup(data, batches, test, judge, held_out, recipe, model)
 
     @staticmethod
@@ -85,9 +86,9 @@ class Setup:
         `labels` is a CSV of corrected labels.
         """
         if isinstance(recipe, str):
-            usual = usual_recipe(data, columns)
+            usual = CHECKPOINT if is_checkpoint(model) else usual_recipe(data, columns)
             recipe = find_recipe(recipe, usual, gpu=device().type == "cuda", size=size)
-        if isinstance(model, str) and model != "auto":
+        if isinstance(model, str) and model != "auto" and not is_checkpoint(model):
             check_model(model)
         loaded, test = load(data, download=download, out=out, size=recipe.size, columns=columns)
         return Setup.of(relabel(loaded, labels), test, recipe=recipe, model=model, size=size)
@@ -99,6 +100,8 @@ class Setup:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             classes, shape = len(self.data.class_names), self.batches.shape
+            if is_checkpoint(self.model):
+                return Checkpoint(self.model, classes, *shape)
             return build(self.model, self.data.kind, classes=classes, shape=shape)
 
     @property
@@ -118,6 +121,12 @@ class Setup:
             "recipe": self.recipe.stated(),
             **more,
         }
+
+
+def _batches(data: Data, model: str | nn.Module, size: int, like: Batches | None = None) -> Batches:
+    if isinstance(model, str) and is_checkpoint(model):
+        return TokenBatches(data, model, device())
+    return batches_of(data, size=size, device=device(), like=like)
 
 
 def refuse_size(data: Data, size: int | None) -> None:
@@ -151,7 +160,7 @@ def relabel(data: Data, path: Path | None) -> Data:
 def model_identity(model: str | nn.Module) -> str:
     """Name of a model, and of a module also the SHA-256 of its parameters and buffers."""
     if isinstance(model, str):
-        return model
+        return checkpoint_identity(model) if is_checkpoint(model) else model
     content = sha256()
     for name, value in model.state_dict().items():
         content.update(f"{name} {tuple(value.shape)} {value.dtype}".encode())

@@ -14,7 +14,9 @@ from dualprune.train import check_training
 from dualprune.train.datasets import Samples
 from dualprune.train.models import check_model
 from dualprune.train.place import device
+from dualprune.train.pretrained import is_checkpoint
 from dualprune.train.recipe import Recipe, find_recipe
+from dualprune.train.setup import CHECKPOINT
 
 Wanted = Mapping[str, Amount]
 """How much to keep or prune, as `budget` takes it."""
@@ -35,8 +37,9 @@ def check_request(
     """Refuse unknown names, what is no amount, and too few epochs for a method; give the recipe."""
     check_training(seed, epochs)
     usual = usual_recipe(data, columns) if isinstance(data, str | Path) else data.recipe
+    usual = CHECKPOINT if is_checkpoint(model) else usual
     how = find_recipe(recipe, usual, gpu=device().type == "cuda", size=size)
-    if isinstance(model, str) and model != "auto":
+    if isinstance(model, str) and model != "auto" and not is_checkpoint(model):
         check_model(model)
     if isinstance(data, Samples) and isinstance(model, str):
         raise InputError(
