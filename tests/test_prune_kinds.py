@@ -266,3 +266,51 @@ def test_a_choice_from_a_recording_of_texts_needs_no_torch_loop(reviews, tmp_pat
     setup = Setup.load(reviews, columns=Columns("text", "kind"))
     run = record_run(setup, tmp_path / "run", epochs=10)
     assert len(choose(run, "dual+beta", keep=0.1)) == COUNT // 10
+
+
+@pytest.fixture
+def checkpoint(tmp_path):
+    """A tiny classifier of texts with a tokenizer, as `save_pretrained` leaves them."""
+    transformers = pytest.importorskip("transformers")
+    tokenizers = pytest.importorskip("tokenizers")
+    words = ["[PAD]", "[UNK]", *sorted({w for text in sentences()[0] for w in text.split()})]
+    model = tokenizers.models.WordLevel({w: i for i, w in enumerate(words)}, unk_token="[UNK]")
+    raw = tokenizers.Tokenizer(model)
+    raw.pre_tokenizer = tokenizers.pre_tokenizers.WhitespaceSplit()
+    folder = tmp_path / "tiny-bert"
+    named = {"unk_token": "[UNK]", "pad_token": "[PAD]"}
+    transformers.PreTrainedTokenizerFast(tokenizer_object=raw, **named).save_pretrained(folder)
+    config = transformers.BertConfig(
+        vocab_size=len(words),
+        hidden_size=16,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        intermediate_size=16,
+    )
+    torch.manual_seed(0)
+    transformers.BertForSequenceClassification(config).save_pretrained(folder)
+    return folder
+
+
+def test_a_checkpoint_of_transformers_is_fine_tuned(checkpoint, reviews, tmp_path):
+    out = tmp_path / "out"
+    words = ("--text", "text", "--label", "kind", "--keep", "0.5", "--model", checkpoint)
+    dualprune("prune", reviews, *words, "--out", out)
+    card = Coreset.load(out).card
+    assert (card.k, card.training.recipe) == (COUNT // 2, "checkpoint")
+    loss = Run(out / "run")["loss"]
+    assert loss[-1].mean() < loss[0].mean()
+    again = tmp_path / "again"
+    dualprune("prune", reviews, *words[:5], "0.25", "--run", out, "--out", again)
+    weights = checkpoint / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:-4] + b"abcd")
+    said = dualprune("prune", reviews, *words, "--out", out, code=2)
+    assert "another data, labels, model, recipe or size" in said
+
+
+def test_a_checkpoint_that_is_not_there_or_not_for_these_data_is_refused(table, reviews, tmp_path):
+    out = ("--keep", "0.5", "--out", tmp_path / "out")
+    words = ("--text", "text", "--label", "kind", "--model", tmp_path / "nothing")
+    assert "cannot load the checkpoint" in dualprune("prune", reviews, *words, *out, code=2)
+    said = dualprune("prune", table, "--label", "y", "--model", "some/bert", *out, code=2)
+    assert "is a checkpoint for texts, and these are rows" in said
