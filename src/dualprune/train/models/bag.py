@@ -9,10 +9,12 @@ from torch import nn
 from dualprune.train.models.classifier import Classifier
 
 _WIDTH = 32
+_SMALL = 0.01  # deviation at first; with large ones, texts are learnt by heart
 
 
 def bag(classes: int, buckets: int) -> Classifier:
     """A model of texts whose n-grams are numbers below `buckets`; 0 is padding."""
     embedding = nn.EmbeddingBag(buckets, _WIDTH, mode="mean", padding_idx=0)
+    nn.init.normal_(embedding.weight, std=_SMALL)
     body = nn.Sequential(embedding, nn.Linear(_WIDTH, _WIDTH), nn.ReLU())
     return Classifier(body, _WIDTH, classes)
