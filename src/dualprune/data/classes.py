@@ -80,8 +80,8 @@ def _check(names: list[str], rows: int, column: str, origin: str) -> None:
     """Refuse labels from which no classifier can be learnt."""
     if rows < FEWEST_ROWS:
         raise InputError(
-            f"{origin} has {rows} rows with a label in the column {column!r}; "
-            f"at least {FEWEST_ROWS} are needed"
+            f"{origin} has {rows} rows to learn from, and at least {FEWEST_ROWS} are needed; a row "
+            f"without a label in the column {column!r}, or without its text, does not count"
         )
     if len(names) == 1:
         raise InputError(

@@ -30,8 +30,8 @@ _MISSING = (
     "<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null",
 )  # fmt: skip # what pandas takes for missing
 _FURTHEST = 100.0  # asinh of 1e43
-_DAY = 86_400_000_000  # microseconds
-_YEAR = 365.2425 * _DAY
+_DAY = 86_400  # seconds
+_YEAR = 31_556_952  # seconds, in the mean of 400 years
 
 
 class Column(NamedTuple):
@@ -87,12 +87,14 @@ def _reason_against(values: pa.Array, distinct: int, *, is_number: bool) -> str:
 
 
 def _typed(column: pa.Array) -> pa.Array | None:
-    """Give float64, timestamps or large strings; None if a type is none of these."""
+    """Give float64, timestamps without a zone or large strings; None for other types."""
     kind, is_ = column.type, pa.types
     if is_.is_large_string(kind):
         return _parsed(column)
-    if is_.is_date(kind) or is_.is_timestamp(kind):
-        return column.cast(pa.timestamp("us"), safe=False)
+    if is_.is_timestamp(kind) or is_.is_date(kind):
+        return column.cast(
+            pa.timestamp("s" if is_.is_date32(kind) else getattr(kind, "unit", "ms"))
+        )
     if is_.is_boolean(kind):
         return column.cast(pa.large_string())
     if is_.is_time(kind) or is_.is_duration(kind):
@@ -154,13 +156,16 @@ def _with_missing(*inputs: Array) -> tuple[Array, ...]:
 
 def _dates(values: pa.Array) -> Column:
     missing = values.is_null().to_numpy(zero_copy_only=False)
-    times = values.cast(pa.int64()).fill_null(0).to_numpy().astype(np.float64)
-    periods = [_YEAR, 7 * _DAY] + [_DAY] * bool((times % _DAY).any())
-    angles = [2 * np.pi * (times % period) / period for period in periods]
-    times[missing] = np.nan
+    ticks = values.cast(pa.int64()).fill_null(0).to_numpy()
+    second = 1000 ** ("s", "ms", "us", "ns").index(values.type.unit)
+    periods = [_YEAR * second, 7 * _DAY * second]
+    if has_times := bool((ticks % (_DAY * second)).any()):
+        periods.append(_DAY * second)
+    angles = [2 * np.pi * (ticks % period / period) for period in periods]
     cycles = [wave(angle) for angle in angles for wave in (np.sin, np.cos)]
-    kind = "date and time" if len(periods) == 3 else "date"
-    return Column(_described(kind, values), values, _with_missing(_standardised(times), *cycles))
+    numbers = np.where(missing, np.nan, ticks.astype(np.float64))
+    kind = "date and time" if has_times else "date"
+    return Column(_described(kind, values), values, _with_missing(_standardised(numbers), *cycles))
 
 
 def _categories(values: pa.Array) -> Column:

@@ -60,7 +60,8 @@ def find_delimiter(file: BinaryIO, path: Path) -> str:
     """
     first = next((text for _, text in _lines(file, path) if text.strip()), "")
     file.seek(0)
-    return max(_DELIMITERS, key=lambda mark: len(next(csv.reader([first], delimiter=mark), [])))
+    header = first.replace("\r", "\n").splitlines()[:1]
+    return max(_DELIMITERS, key=lambda mark: len(next(csv.reader(header, delimiter=mark), [])))
 
 
 def json_records(file: BinaryIO, path: Path) -> Iterator[tuple[int, bytes, dict[str, Any]]]:

@@ -1,4 +1,4 @@
-"""N-grams of texts in any language as numbers of hash buckets, without a vocabulary.
+"""N-grams of texts in any language as numbers.
 
 A text is case-folded and brought to Unicode's NFKC form. A *token* is a run of letters, marks and
 digits; or one character of a script that puts no spaces between words (Chinese, Japanese, Thai,
@@ -6,8 +6,10 @@ Lao, Khmer, Burmese, Tibetan); or one symbol, emoji, ``!`` or ``?``. Everything 
 n-grams of a text are its tokens, pairs of neighbouring tokens, and triples of neighbouring
 characters of scripts without spaces.
 
-The hash of a token c_1 ... c_n is the sum of mix(c_i) B^i modulo 2^64, mixed; that of an n-gram is
-made from its tokens' in the same way. It depends on nothing but the text and `unicodedata`.
+The hash of a token c_0 ... c_n is mix(sum of mix(c_i) B^i) modulo 2^64, that of a pair of hashes g
+and h is mix(g B + h), and a triple is a pair of a pair and a token: the same on every machine. Of
+all hashes modulo 2^22, the 2^16 - 1 most frequent that occur at least twice get numbers from 1; the
+others are left out.
 """
 
 import unicodedata
@@ -18,8 +20,11 @@ import numpy as np
 
 from dualprune.signatures import Array
 
+HASHES: Final = 2**22
+"""Different hashes of n-grams."""
+
 BUCKETS: Final = 2**16
-"""Numbers of n-grams: 1 to BUCKETS - 1; 0 pads."""
+"""Most numbers of n-grams, with 0, which pads."""
 
 MOST_TOKENS: Final = 256
 """Tokens of a text that count, from its beginning."""
@@ -45,12 +50,12 @@ _NO_SPACES = (
 
 
 def ngrams(texts: Sequence[str]) -> tuple[Array, Array]:
-    """Give the bucket numbers (int32) of all n-grams, text by text, and how many each text has.
+    """Give the hashes (int32) of all n-grams, text by text, and how many each text has.
 
-    >>> numbers, counts = ngrams(["Good film!", "good", "", "好看"])
+    >>> hashes, counts = ngrams(["Good film!", "good", "", "好看"])
     >>> counts
     array([5, 1, 0, 3])
-    >>> bool(numbers[0] == numbers[5])
+    >>> bool(hashes[0] == hashes[5])
     True
     """
     codes = _code_points(texts)
@@ -66,10 +71,28 @@ def ngrams(texts: Sequence[str]) -> tuple[Array, Array]:
     triple = together[1:] & together[:-1] & alone[:-2] & alone[1:-1] & alone[2:]
     triples = _mixed(pairs[:-1] * _BASE + hashes[2:])
     owners = np.concatenate([text_of, text_of[:-1][together], text_of[:-2][triple]])
-    numbers = np.concatenate([hashes, pairs[together], triples[triple]])
+    grams = np.concatenate([hashes, pairs[together], triples[triple]])
     order = np.argsort(owners, kind="stable")
-    buckets = (numbers[order] % np.uint64(BUCKETS - 1) + np.uint64(1)).astype(np.int32)
-    return buckets, np.bincount(owners, minlength=len(texts))
+    small = (grams[order] % np.uint64(HASHES)).astype(np.int32)
+    return small, np.bincount(owners, minlength=len(texts))
+
+
+def number(hashes: Array, counts: Array) -> tuple[Array, Array, int]:
+    """Give the numbers of n-grams that have one, how many each text has, and how many there are.
+
+    >>> numbers, counts, buckets = number(np.array([7, 4, 9, 4, 4, 7]), np.array([3, 0, 3]))
+    >>> numbers, counts, buckets
+    (array([2, 1, 1, 1, 2], dtype=int32), array([2, 0, 3]), 3)
+    """
+    uses = np.bincount(hashes, minlength=HASHES)
+    known = np.flatnonzero(uses > 1)
+    known = known[np.argsort(-uses[known], kind="stable")][: BUCKETS - 1]
+    table = np.zeros(HASHES, np.int32)
+    table[known] = np.arange(1, len(known) + 1)
+    numbers = table[hashes]
+    has_number = numbers > 0
+    ends = np.concatenate([[0], np.cumsum(has_number)])[np.cumsum(counts)]
+    return numbers[has_number], np.diff(ends, prepend=0), len(known) + 1
 
 
 def _code_points(texts: Sequence[str]) -> Array:

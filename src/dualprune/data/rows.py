@@ -40,6 +40,7 @@ T = TypeVar("T")
 
 _BLOCK = 2**12  # rows
 _BLOCK_BYTES = 2**24
+_GROUP = 2**16  # rows that are written at once
 _NAMED_AT_MOST = 20
 
 
@@ -282,8 +283,9 @@ def _kept_bytes(file: BinaryIO, path: Path, rows: Array) -> Iterator[bytes]:
 def _write_parquet(file: BinaryIO, rows: Array, out: Any) -> None:
     parquet, first = pq.ParquetFile(file, pre_buffer=False), 0
     codec = parquet.metadata.row_group(0).column(0).compression
+    codec = codec.replace("UNCOMPRESSED", "NONE")  # read by one name, written by another
     with pq.ParquetWriter(out, parquet.schema_arrow, compression=codec) as writer:
-        for batch in parquet.iter_batches(_BLOCK, use_threads=False):
+        for batch in parquet.iter_batches(_GROUP, use_threads=False):
             here = rows[(rows >= first) & (rows < first + len(batch))] - first
             writer.write_batch(batch.take(pa.array(here)))
             first += len(batch)

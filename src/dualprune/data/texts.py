@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from dualprune.data.classes import find_classes
 from dualprune.data.images import IN_MEMORY
-from dualprune.data.ngrams import BUCKETS, ngrams
+from dualprune.data.ngrams import ngrams, number
 from dualprune.data.rows import Source, left_out, origin_of, path_and_digest, read_blocks
 from dualprune.errors import InputError
 from dualprune.signatures import Array
@@ -35,11 +35,13 @@ class Texts:
         int64, shape (samples,): the row of the file, or of the table, that each sample was.
     texts
         Arrow array of large strings: each text as it stands in the file.
-    buckets
+    grams
         int32: the n-grams of all texts, one after the other, as `dualprune.data.ngrams` numbers
-        them.
+        them; of a text, its first 256 tokens count.
     starts
-        int64, shape (samples + 1,): where each text's n-grams begin in `buckets`.
+        int64, shape (samples + 1,): where each text's n-grams begin in `grams`.
+    buckets
+        How many numbers there are for n-grams, at most 65,536; 0 is for padding.
     unreadable
         bool, shape (samples,): rows without a label or without a text; None if there are none.
     relabelled
@@ -55,8 +57,9 @@ class Texts:
     class_names: tuple[str, ...]
     source: Array
     texts: pa.LargeStringArray
-    buckets: Array
+    grams: Array
     starts: Array
+    buckets: int
     names: tuple[str, ...] = ()
     unreadable: Array | None = None
     relabelled: int = 0
@@ -69,7 +72,7 @@ class Texts:
     @property
     def shape(self) -> tuple[int, ...]:
         """How many numbers an n-gram can have, that of the padding included."""
-        return (BUCKETS,)
+        return (self.buckets,)
 
     @property
     def nbytes(self) -> float:
@@ -95,8 +98,8 @@ class Texts:
             labels=self.labels[chosen],
             source=self.source[chosen],
             texts=self.texts.take(pa.array(chosen)),
-            buckets=self.buckets[_ranges(self.starts[chosen], counts)],
-            starts=_cumulated(counts),
+            grams=self.grams[_ranges(self.starts[chosen], counts)],
+            starts=np.concatenate([[0], np.cumsum(counts)]),
             unreadable=None if self.unreadable is None else self.unreadable[chosen],
         )
 
@@ -105,12 +108,12 @@ class Texts:
 
         >>> rows = {"text": ["yes", "oh no"] * 5, "label": ["a", "b"] * 5}
         >>> batch = texts_from(pa.table(rows), text="text", label="label").batch(np.array([0, 1]))
-        >>> batch.shape, batch[0, 1:]
+        >>> batch.shape, batch[0, 1:]  # "yes"; "oh", "no", "oh no"
         ((2, 3), array([0, 0], dtype=int32))
         """
         starts, counts = self.starts[ids], np.diff(self.starts)[ids]
         padded = np.zeros((len(ids), max(1, counts.max(initial=0))), np.int32)
-        padded[np.arange(padded.shape[1]) < counts[:, None]] = self.buckets[_ranges(starts, counts)]
+        padded[np.arange(padded.shape[1]) < counts[:, None]] = self.grams[_ranges(starts, counts)]
         return padded
 
     def snippets(self, ids: Array) -> list[str]:
@@ -160,13 +163,16 @@ def texts_from(source: Source, *, text: str, label: str) -> Texts:
     labels = pa.chunked_array([part[0] for part in parts] or [[]], None if parts else pa.null())
     classes, class_names = find_classes(labels, label, origin_of(source))
     unreadable = left_out(classes, "a label or a text", origin_of(source))
+    hashes, counts = (np.concatenate([part[place] for part in parts]) for place in (2, 3))
+    grams, counts, buckets = number(hashes, counts)
     return Texts(
         labels=np.maximum(classes, 0),
         class_names=class_names,
         source=np.arange(len(classes)),
         texts=pa.chunked_array([part[1] for part in parts]).combine_chunks(),
-        buckets=np.concatenate([part[2] for part in parts]),
-        starts=_cumulated(np.concatenate([part[3] for part in parts])),
+        grams=grams,
+        starts=np.concatenate([[0], np.cumsum(counts)]),
+        buckets=buckets,
         unreadable=unreadable,
         path=path,
         sha256=sha256,
@@ -176,7 +182,7 @@ def texts_from(source: Source, *, text: str, label: str) -> Texts:
 def _read(
     source: Source, text: str, label: str
 ) -> Iterator[tuple[pa.Array, pa.Array, Array, Array]]:
-    """Give labels (null where there is no text), texts, n-grams and their counts, in blocks."""
+    """Give labels (null where there is no text), texts, hashes of n-grams and their counts."""
     size = 0
     for block in read_blocks(source, [text, label], only=True):
         column = block[text].combine_chunks()
@@ -190,18 +196,14 @@ def _read(
         labels = block[label].combine_chunks()
         for first in range(0, len(texts), _AT_ONCE):
             part = slice(first, first + _AT_ONCE)
-            buckets, counts = ngrams(texts[part].to_pylist())
-            size += buckets.nbytes
+            hashes, counts = ngrams(texts[part].to_pylist())
+            size += hashes.nbytes
             if size > IN_MEMORY:
                 raise InputError(
                     f"{origin_of(source)}: the n-grams of its texts take more than {IN_MEMORY:,} "
                     "bytes of memory; take a part of the rows"
                 )
-            yield pc.if_else(blank[part], None, labels[part]), texts[part], buckets, counts
-
-
-def _cumulated(counts: Array) -> Array:
-    return np.concatenate([[0], np.cumsum(counts)])
+            yield pc.if_else(blank[part], None, labels[part]), texts[part], hashes, counts
 
 
 def _ranges(starts: Array, counts: Array) -> Array:
