@@ -11,12 +11,13 @@ import numpy as np
 import pytest
 from selenium.webdriver import Keys
 
-from dualprune import Coreset, Method, Run, choose, score, select
+from dualprune import Coreset, Method, Run, choose
 from dualprune.data import in_memory
 from dualprune.method import Arrays
 from dualprune.report.facts import gather
 from dualprune.report.page import shown, write_report
 from dualprune.report.page.pack import safe_text
+from dualprune.select.quotas import even, parts_of_fair, proportional
 from dualprune.suspects import judge
 
 from .beliefs import between_two, write_beliefs
@@ -124,13 +125,13 @@ def crowd(home):
     beliefs = between_two(probability, labels, (labels + 1) % CLASSES, CLASSES)
     run = write_beliefs(home / "crowd", beliefs, labels, seen=seen)
     knobs = {"c_d": 4.0, "concentration": 12.0, "unscored": "drop"}
-    coreset = choose(run, Method("dual", "beta", select_knobs=knobs), keep=201, seed=7)
-    p = run["target_prob"]
+    method = Method("dual", "beta", select_knobs=knobs)
+    coreset = choose(run, method, keep=201, seed=7)
     return SimpleNamespace(
         page=write_report(home / "crowd.html", gather(run, coreset)),
         run=run,
         coreset=coreset,
-        keeping=lambda k: select.beta(score.dual(p), score.confidence(p), k=k, seed=7, **knobs),
+        keeping=lambda k: choose(run, method, keep=k, seed=7).ids,
     )
 
 
@@ -510,6 +511,85 @@ def test_the_slider_keeps_what_the_library_would(browser, visiting, crowd):
     assert text(browser, "#share-result") == start
     assert float(ask(browser, "document.getElementById('share').value")) == pytest.approx(33.5)
     assert ask(browser, "document.getElementById('share-back').hidden")
+
+
+UNEVEN = [300, 140, 70, 33, 10, 3, 1]
+RULES = {
+    "the default": {},
+    "a small share": {"floor": 0.9},
+    "all of the fair share": {"floor": 1.0},
+    "a count": {"floor": 5},
+    "no floor": {"floor": 0},
+    "proportional": {"balance": "proportional"},
+    "uniform": {"balance": "uniform"},
+    "the unscored dropped": {"unscored": "drop"},
+    "the unscored kept": {"unscored": "keep", "floor": 0.7},
+}
+
+
+@pytest.fixture(scope="module")
+def uneven(home):
+    """Two runs of classes of which the small ones are hard; a few samples have no score."""
+    labels = np.repeat(np.arange(7), UNEVEN)
+    runs = {}
+    for name, unseen in (("first", 0), ("second", 0), ("gaps", 9)):
+        rng = np.random.default_rng(len(runs))
+        mean = rng.uniform(0.5, 0.9, len(labels)) - 0.06 * labels
+        probability = (mean + rng.normal(0, 0.08, (EPOCHS, len(labels)))).clip(0.02, 0.98)
+        beliefs = between_two(probability, labels, (labels + 1) % 7, 7)
+        seen = np.ones((EPOCHS, len(labels)), bool)
+        seen[3:, rng.choice(len(labels), unseen, replace=False)] = False
+        runs[name] = write_beliefs(home / f"uneven-{name}", beliefs, labels, seen=seen)
+    return runs
+
+
+@pytest.mark.filterwarnings("ignore:.*fair share")
+@pytest.mark.parametrize("rule", RULES)
+def test_the_slider_owes_the_classes_what_the_library_does(browser, visiting, home, uneven, rule):
+    run = uneven["gaps" if "unscored" in RULES[rule] else "first"]
+    method = Method("dual", "beta", select_knobs=RULES[rule])
+    facts = gather(run, choose(run, method, keep=100, seed=3))
+    visiting(write_report(home / "uneven.html", facts))
+    for k in (35, 57, 100, 211, 280, 400, 541):
+        expected = choose(run, method, keep=k, seed=3).ids.tolist()
+        assert slide(browser, 100 * k / 557) == expected, k
+    least, most = len(slide(browser, 0)), len(slide(browser, 100))
+    choose(run, method, keep="100%" if most == 557 else most)
+    assert {"a count": 29, "the unscored kept": 9}.get(rule, 6) == least
+    if least in (9, 29):
+        with pytest.raises(ValueError, match=r"cannot keep|needs 29"):
+            choose(run, method, keep=least - 1)
+
+
+def test_quotas_are_those_of_the_library(browser, visiting, home):
+    """Of sizes as they come, and of such that fair shares end in exact halves."""
+    visiting(write_odd(home, "quotas", 30))
+    rng = np.random.default_rng(0)
+    sizes = [rng.integers(0, 40, rng.integers(1, 9)) + 1 for _ in range(400)]
+    sizes += [rng.multinomial(120, np.ones(8) / 8) + 1 for _ in range(200)]
+    budgets = [int(rng.integers(1, some.sum() + 1)) for some in sizes]
+    shares = rng.choice([0.1, 0.5, 0.7, 1.0], len(sizes)).tolist()
+    cases = list(zip([some.tolist() for some in sizes], budgets, shares, strict=True))
+    for name in (proportional, even, parts_of_fair):
+        script = {"parts_of_fair": "partsOfFair"}.get(name.__name__, name.__name__)
+        mapped = f"arguments[0].map(([sizes, k, share]) => {script}(sizes, k, share))"
+        more = [(share,) if name is parts_of_fair else () for share in shares]
+        expected = [
+            name(some, k, *share).tolist()
+            for some, k, share in zip(sizes, budgets, more, strict=True)
+        ]
+        assert ask(browser, mapped, cases) == expected, script
+
+
+@pytest.mark.filterwarnings("ignore:.*fair share")
+def test_the_slider_of_several_runs_and_of_another_method(browser, visiting, home, uneven):
+    both = [uneven["first"], uneven["second"]]
+    facts = gather(both[0], choose(both, "dual+beta", keep=100))
+    visiting(write_report(home / "uneven.html", facts))
+    assert slide(browser, 100 * 60 / 557) == choose(both, "dual+beta", keep=60).ids.tolist()
+    facts = gather(both[0], choose(both[0], "random", keep=100, floor=0, seed=8))
+    visiting(write_report(home / "uneven.html", facts))
+    assert slide(browser, 100 * 60 / 557) == choose(both[0], "dual+beta", keep=60).ids.tolist()
 
 
 def test_it_works_with_the_keyboard(browser, visiting, world):

@@ -51,15 +51,21 @@ def _columns(facts: Facts, shown: Shown) -> dict[str, dict[str, str]]:
         columns["kept"] = numbers(facts.kept[ids], "Uint8Array")
     if facts.what_if is not None:
         columns["keys"] = numbers(facts.what_if.keys[ids], "Float64Array")
+        if (mean := facts.what_if.mean_confidence) is not None:
+            columns["meanConfidence"] = numbers(mean[ids], "Float64Array")
     return columns
 
 
-def _settings(what_if: WhatIf, facts: Facts) -> dict[str, float]:
+def _settings(what_if: WhatIf, facts: Facts) -> dict[str, Any]:
     share = 0.5 if facts.kept is None else float(facts.kept.sum() / facts.samples)
     return {
         "mu": what_if.mu,
         "cD": what_if.c_d,
         "concentration": what_if.concentration,
+        "balance": what_if.balance,
+        "floor": what_if.floor,
+        "floorIsShare": isinstance(what_if.floor, float),
+        "keepsUnscored": what_if.unscored == "keep",
         "share": share,
     }
 
