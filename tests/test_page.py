@@ -275,11 +275,11 @@ def test_what_has_no_score_is_dropped_by_the_command_too(dualprune, tmp_path, mo
 @pytest.mark.parametrize(
     ("knobs", "owed"),
     [
-        ({}, ", at least 50% of each class's fair share?"),
-        ({"floor": 0}, ", regardless of class?"),
-        ({"floor": 3}, ", at least 3 of every class?"),
-        ({"balance": "uniform"}, ", the same number of every class?"),
-        ({"balance": "proportional"}, ", the same share of every class?"),
+        ({}, " (at least 50% of each class's fair share)?"),
+        ({"floor": 0}, " (regardless of class)?"),
+        ({"floor": 3}, " (at least 3 of every class)?"),
+        ({"balance": "uniform"}, " (the same number of every class)?"),
+        ({"balance": "proportional"}, " (the same share of every class)?"),
     ],
 )
 def test_the_slider_says_what_it_owes_to_classes(tmp_path, run, knobs, owed):
@@ -416,7 +416,7 @@ def test_classes_that_lost_most_come_first(tmp_path):
     ]
     path = write_page(tmp_path / "page.html", run, coreset)
     table = path.read_text().partition("<table>")[2].partition("</table>")[0]
-    assert table.count("<td>no images</td>") == 1
+    assert table.count("<td>no samples</td>") == 1
     assert re.findall(r"<bdi>(.)</bdi>", table) == list("cdabe")
     assert re.findall(r"</meter> ([\d.]+%)", table) == [*("33.3%", "50.0%", "50.0%", "100.0%")]
 
@@ -429,7 +429,7 @@ def test_classes_that_keep_too_little_are_told_at_the_top(run, tmp_path):
     text = write_page(tmp_path / "short.html", run, coreset).read_text()
     box = text.partition('class="warning"')[2].partition("</div>")[0]
     assert text.index('class="warning"') < text.index("<dl")
-    assert "12 classes keep less than half of the fair share" in box
+    assert "12 classes keep less than half of their fair share" in box
     assert "<bdi>class &lt;b&gt;truck: kept 3 of 157, fair share 16</bdi>" in box
     assert box.count("<li>") == 11
     assert "and 2 more" in box

@@ -16,7 +16,7 @@ from dualprune.data import in_memory
 from dualprune.method import Arrays
 from dualprune.report.facts import gather
 from dualprune.report.page import shown, write_report
-from dualprune.report.page.pack import safe_text
+from dualprune.report.page.pack import beginning, safe_text
 from dualprune.select.quotas import even, parts_of_fair, proportional
 from dualprune.suspects import judge
 
@@ -718,7 +718,7 @@ def test_hostile_names_are_only_text(browser, visiting, home, hostile):
     for names, page in ((alike, write_hostile(home, alike, "harmless")), (HOSTILE, hostile)):
         visiting(page)
         colored_by(browser, "class")
-        told = [[safe_text(name), safe_text(name), safe_text(name, 300)] for name in names] * 3
+        told = [[safe_text(name), safe_text(name), beginning(name, 300)] for name in names] * 3
         assert browser.execute_script(CARDS) == told
         for expression in (ELEMENTS, ATTRIBUTES):
             found.setdefault(expression, []).append(Counter(ask(browser, expression)))
@@ -734,6 +734,107 @@ def test_hostile_names_are_only_text(browser, visiting, home, hostile):
     assert HOSTILE[2] in summary
     assert HOSTILE[0] in summary
     assert complaints(browser) == []
+
+
+MANY = (
+    "The parcel came two days late; the box had been opened.",
+    "وصلت الشحنة متأخرة يومين (رقم الطلب 4711-B).",
+    "המשלוח הגיע באיחור של יומיים, אבל צוות התמיכה ענה תוך שעה.",
+    "快递晚了两天、箱子已经被打开过、但是客服一个小时之内就回复了。" * 6,
+    "one\ntwo\n\n\tthree",
+    "<b>bold</b> &amp; <i>not</i>",
+    "longest" * 60,
+    "https://example.org/" + "way/" * 70,
+    " \n ",
+    "",
+    "🦔👩‍👩‍👧‍👦 ok",
+    *HOSTILE,
+)
+OVERFLOWING = """
+return [...document.querySelectorAll(".tile, .tile *, #card, #card *")].filter((each) => {
+  const box = each.getBoundingClientRect(), around = each.parentElement.getBoundingClientRect();
+  return box.width > 0 && (box.left < around.left - 5 || box.right > around.right + 5);
+}).map((each) => each.outerHTML.slice(0, 200));
+"""
+
+
+@pytest.fixture(scope="module")
+def texts(home):
+    told = [f"{number}: {MANY[number % len(MANY)]}" for number in range(2 * len(MANY))]
+    told[: len(MANY)] = MANY
+    return told, write_odd(home, "texts", len(told), told=told, labels=3)
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_texts_of_all_languages_stay_in_their_place(browser, texts, width):
+    told, page = texts
+    open_at(browser, page, width)
+    check_texts(browser, [beginning(text, 300) for text in told])
+    for sample in range(len(MANY)):
+        browser.execute_script("choose([arguments[0]]); showCard(arguments[0])", sample)
+        assert text(browser, "#card .text") == beginning(told[sample], 300)
+        assert browser.execute_script(OVERFLOWING) == [], sample
+    assert ask(browser, "document.documentElement.scrollWidth <= innerWidth")
+    assert complaints(browser) == []
+    assert ask(browser, "window.hacked === undefined")
+
+
+def first_letter(browser, sample):
+    """How far from the left end of its card a text begins, as a share of the width."""
+    browser.execute_script("showCard(arguments[0])", sample)
+    return browser.execute_script(
+        "const shown = document.querySelector('#card .text'), range = document.createRange();"
+        "range.setStart(shown.firstChild, 0); range.setEnd(shown.firstChild, 1);"
+        "const letter = range.getBoundingClientRect(), box = shown.getBoundingClientRect();"
+        "return (letter.x - box.x) / box.width"
+    )
+
+
+def test_a_text_begins_on_the_side_of_its_language(browser, visiting, texts):
+    visiting(texts[1])
+    assert [first_letter(browser, sample) > 0.5 for sample in range(4)] == [
+        False,
+        True,
+        True,
+        False,
+    ]
+    browser.execute_script("showCard(9)")
+    empty = "getComputedStyle(document.querySelector('#card .text'), '::before').content"
+    assert ask(browser, empty) == '"(empty)"'
+
+
+ROWS = [f"age: {i}, job: {job}, سن: , last one: a, b" for i, job in enumerate(("clerk", *HOSTILE))]
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_rows_of_a_table_are_a_line_per_column(browser, home, width):
+    rows = [beginning(row, 300) for row in ROWS]
+    open_at(browser, write_odd(home, f"rows {width}", len(ROWS), told=ROWS), width)
+    check_texts(browser, rows)
+    for sample, row in enumerate(rows):
+        browser.execute_script("showCard(arguments[0])", sample)
+        cells = "[...document.querySelectorAll('#card .row bdi')].map((each) => each.textContent)"
+        shown = ask(browser, cells)
+        assert ", ".join(map(": ".join, zip(shown[::2], shown[1::2], strict=True))) == row
+        if not row.endswith("…"):
+            assert shown[::2] == ["age", "job", "سن", "last one"]
+        assert browser.execute_script(OVERFLOWING) == [], sample
+    assert ask(browser, "window.hacked === undefined")
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        ["Note: this is prose, and so: is this", "Nothing: of the kind"],
+        ["Q: who? A: me", "Q: where, when? A: here"],
+        ["a: 1, b: 2", "a: 1"],
+    ],
+)
+def test_prose_is_not_taken_for_rows(browser, visiting, home, told):
+    visiting(write_odd(home, told[0], 2, told=told))
+    browser.execute_script("showCard(1)")
+    assert text(browser, "#card .text") == told[1]
+    assert not ask(browser, "document.querySelector('#card .row')")
 
 
 SOME_UNSEEN = np.arange(30 * EPOCHS).reshape(EPOCHS, 30) % 3 > 0  # every third, in all epochs
@@ -808,7 +909,8 @@ def test_a_part_of_many_samples_is_drawn(browser, visiting, home, monkeypatch):
     assert ask(browser, "document.getElementById('moon').dataset.painted") == "20"
     assert "20 of 100 samples are drawn" in text(browser, ".note")
     assert len(slide(browser, 50)) == 10
-    assert text(browser, "#share-result").startswith("50 samples of mean confidence")
+    assert text(browser, "#share-result").startswith("about 50 samples of mean confidence")
+    assert "slider says is estimated from those drawn" in text(browser, ".note")
 
 
 @pytest.mark.parametrize("name", ["world", "hostile"])

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from dualprune.report.facts import Facts, WhatIf
-from dualprune.report.page.pack import numbers, safe_text, trajectories
+from dualprune.report.page.pack import beginning, numbers, safe_text, trajectories
 from dualprune.report.page.pictures import Sheet
 from dualprune.report.page.shown import Shown
 
@@ -31,7 +31,7 @@ def content(
         "lists": {name: _positions(shown, ids) for name, ids in shown.lists.items()},
         "pictured": _positions(shown, shown.pictured),
         "sheet": None if sheet is None else {"columns": sheet.columns, "rows": sheet.rows},
-        "texts": None if texts is None else [safe_text(texts[i], _SNIPPET) for i in shown.pictured],
+        "texts": None if texts is None else [beginning(texts[i], _SNIPPET) for i in shown.pictured],
     }
 
 

@@ -99,9 +99,9 @@ function describeShare(share, mask) { // and give how many samples that is
   const size = all ? held : Math.max(1, Math.round(share * report.samples));
   const mean = mask.reduce((total, is, i) => total + (is ? column.confidence[i] : 0), 0) / held;
   const parts = [`${all ? "" : "about "}${grouped(size)} samples of mean confidence ${mean.toFixed(2)}`];
-  if (suspects) parts.push(`with ${percent(mask.reduce((total, is, i) => total + is * column.suspect[i], 0) / suspects)} of the suspect labels`);
+  if (suspects) parts.push(`among them ${percent(mask.reduce((total, is, i) => total + is * column.suspect[i], 0) / suspects)} of all suspect labels`);
   byId("share-value").textContent = percent(share);
-  byId("share-result").textContent = `${parts.join(", ")} (c_D ${report.whatIf.cD}, C ${report.whatIf.concentration}).`;
+  byId("share-result").textContent = `${parts.join(", ")}. Knobs: c_d ${report.whatIf.cD}, concentration ${report.whatIf.concentration}.`;
   return size;
 }
 

@@ -97,6 +97,7 @@ def _render(facts: Facts, samples: Samples, results: Sequence[Result], folder: P
         scripts=[Markup(script) for script in scripts],  # noqa: S704 - ours and Bokeh's
         style=Markup(_text("page.css")),  # noqa: S704
         sheet=sheet,
+        texts=texts is not None,
         data=safe_json({**content(facts, shown, sheet, texts), "classes": names, "charts": plots}),
         rows=list(rows(facts)),
         steps=list(steps(facts, at)),

@@ -42,7 +42,11 @@ def steps(facts: Facts, at: Places) -> Iterator[tuple[str, str, str]]:
         return
     if facts.coreset is not None:
         code = f"from dualprune import Coreset\nsmall = Coreset.load({at.coreset!r}).apply(dataset)"
-        yield "Train on what was kept", "An array, or a dataset in the order of the ids.", code
+        yield (
+            "Train on what was kept",
+            "dataset: what was recorded, in the same order (list, array, table, torch dataset).",
+            code,
+        )
     if another := another_share(facts, at):
         how = "Uses the recording, without training again. The slider below sets the number."
         yield "Keep another share", how, another
@@ -51,7 +55,7 @@ def steps(facts: Facts, at: Places) -> Iterator[tuple[str, str, str]]:
     labels = command("audit", at.run, review="labels.csv")
     yield (
         "Review the labels",
-        "Writes suspects to correct in a spreadsheet; then prune with --labels.",
+        "Writes a file to correct in a spreadsheet; then prune again with --labels labels.csv.",
         labels,
     )
 
@@ -96,21 +100,18 @@ def classes_of_slider(facts: Facts) -> str:
     if rule is None or not facts.run.classes:
         return ""
     if rule.balance != "none":
-        return (
-            ", the same "
-            + {"proportional": "share", "uniform": "number"}[rule.balance]
-            + " of every class"
-        )
+        same = {"proportional": "share", "uniform": "number"}[rule.balance]
+        return f" (the same {same} of every class)"
     if not rule.floor:
-        return ", regardless of class"
+        return " (regardless of class)"
     if isinstance(rule.floor, float):
-        return f", at least {rule.floor:.0%} of each class's fair share"
-    return f", at least {rule.floor:,} of every class"
+        return f" (at least {rule.floor:.0%} of each class's fair share)"
+    return f" (at least {rule.floor:,} of every class)"
 
 
 def edit_by_list(facts: Facts, at: Places) -> str | None:
     """Give the command that takes the file of ids which the page saves."""
-    if _is_demo(facts):
+    if facts.coreset is None or _is_demo(facts):
         return None
     return command("edit", at.coreset, drop="ids.csv", out="edited")
 
