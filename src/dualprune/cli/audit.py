@@ -1,5 +1,6 @@
 """`dualprune audit`: which labels are probably wrong."""
 
+import shlex
 from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
@@ -40,7 +41,10 @@ def audit(
     ] = None,
     review: Annotated[
         Path | None,
-        typer.Option(help="CSV to write: the suspects, with a column for the right labels."),
+        typer.Option(
+            help="CSV to write: the suspects, or as many of the worst as --show says, with a "
+            "column for the right labels."
+        ),
     ] = None,
     data: Annotated[
         Path | None, typer.Option(help="The file of rows that was recorded, to show its content.")
@@ -53,21 +57,20 @@ def audit(
     columns = Columns(text, label, tuple(ignore or ()))
     contents = None if data is None else _contents(data, columns, Run(run))
     ranked = rank_labels(run, epochs=epochs, contents=contents)
-    if show is None:
-        show = _SHOWN if ranked.wrong.estimate is not None else FIRST
-    if show:
-        Console().print(_worst(ranked, show))
-    samples, suspects = len(ranked.columns["id"]), ranked.suspects
-    say(f"{ranked.wrong}; {suspects:,} of {samples:,} are marked as suspect")
+    count = (FIRST if ranked.wrong.estimate is None else _SHOWN) if show is None else show
+    if count:
+        Console().print(_worst(ranked, count))
+    for line in _summary(ranked, run, count):
+        say(line)
     for line in _duplicates(run):
         say(line)
     if review is not None:
-        count = write_review(ranked, review)
+        written = write_review(ranked, review, show)
         print_path(review)
         say(
-            f"write the right class of these {count:,} into the column `label` (a suggested one is "
-            f"beside it; leave it empty to change nothing), then: dualprune prune DATA --labels "
-            f"{review} ...",
+            f"{written:,} labels are in the file: write the right class of each into the column "
+            "`label`, or leave it empty to change nothing (the column before it suggests one); "
+            f"then: dualprune prune DATA --labels {shlex.quote(str(review))} ...",
             err=True,
         )
     if out is not None:
@@ -83,6 +86,17 @@ def _contents(path: Path, columns: Columns, run: Run) -> list[str]:
     if not isinstance(shown, list):
         raise InputError(f"{path} holds {data.kind}; only texts and rows can be printed")
     return shown
+
+
+def _summary(ranked: Audit, run: Path, shown: int) -> Iterator[str]:
+    """Say how many labels are wrong, and what to do next where that cannot be told."""
+    samples = len(ranked.columns["id"])
+    if ranked.wrong.estimate is not None:
+        yield f"{ranked.wrong}; {ranked.suspects:,} of {samples:,} are marked as suspect"
+        return
+    yield str(ranked.wrong)
+    more = shlex.join(["dualprune", "audit", str(run), "--show", str(2 * max(shown, FIRST))])
+    yield f"to go on: {more}; to correct labels, add --review labels.csv"
 
 
 def _duplicates(run: Path) -> Iterator[str]:

@@ -23,7 +23,8 @@ class WrongLabels:
         interval = f"{_about(self.low)} to {_about(self.high)}"
         if self.estimate is None:
             return (
-                f"how many labels are wrong cannot be told ({interval}); look at the {FIRST} worst"
+                f"{interval} labels may be wrong, how many cannot be told: look at the {FIRST} "
+                "worst, and go on if many of them are wrong"
             )
         if self.estimate == 0:
             return "no labels look wrong" + (f" (at most {_about(self.high)})" if self.high else "")
