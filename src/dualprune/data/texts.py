@@ -77,7 +77,7 @@ class Texts:
     @property
     def nbytes(self) -> float:
         """Bytes in memory."""
-        return float(self.texts.nbytes + self.buckets.nbytes)
+        return float(self.texts.nbytes + self.grams.nbytes)
 
     @cached_property
     def readable_ids(self) -> Array:
