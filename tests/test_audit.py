@@ -2,6 +2,7 @@
 
 import csv
 import json
+import shlex
 import shutil
 from dataclasses import asdict, replace
 
@@ -107,12 +108,30 @@ def test_a_count_does_not_depend_on_order_scale_or_one_huge_margin():
         (WrongLabels(0, 0, 7), "no labels look wrong (at most 7)"),
         (
             WrongLabels(None, 0, 1234),
-            "how many labels are wrong cannot be told (0 to 1,200); look at the 50 worst",
+            "0 to 1,200 labels may be wrong, how many cannot be told: look at the 50 worst, and go "
+            "on if many of them are wrong",
         ),
     ],
 )
 def test_how_many_are_wrong_is_said_in_the_same_words(count, words):
     assert str(count) == words
+
+
+def test_where_it_cannot_be_told_it_is_said_what_to_do_and_that_works(tmp_path):
+    rng = np.random.default_rng(0)
+    beliefs = rng.dirichlet(np.full(CLASSES, 5.0), (6, 500))
+    run = write_beliefs(tmp_path / "my run", beliefs, rng.integers(0, CLASSES, 500))
+    ranked = audit(run)
+    code, printed, _ = dualprune("audit", run.path)
+    *table, told, more = printed.splitlines()
+    assert (code, len(table) - 4, told) == (0, 50, str(ranked.wrong))
+    words = shlex.split(more.removeprefix("to go on: ").partition(";")[0])
+    assert words == ["dualprune", "audit", str(run.path), "--show", "100"]
+    review = ("--review", tmp_path / "labels.csv")
+    code, printed, _ = dualprune(*words[1:], *review)
+    assert (code, "--show 200; to correct labels, add --review" in printed) == (0, True)
+    written = [int(row["id"]) for row in rows_of(review[1])]
+    assert written == ranked.columns["id"][:100].tolist()
 
 
 @pytest.mark.parametrize("share", [0.05, 0.2, 0.4])

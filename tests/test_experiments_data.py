@@ -13,6 +13,7 @@ from dualprune.dynamic import DYNAMIC
 from dualprune.experiments.contents import NAMES, contents, papers_title
 from dualprune.experiments.cost import SETS
 from dualprune.experiments.experiment import SCALES, experiments, find_experiment, read
+from dualprune.experiments.grid import ANEW, SHORTER
 from dualprune.experiments.kinds import KINDS
 from dualprune.experiments.picture import DRAWINGS
 from dualprune.experiments.setting import SHIFTS, settings
@@ -35,7 +36,7 @@ def resolved(experiment):
         grid = experiment.at(scale)
         for row in grid.rows:
             for share in grid.pruned:
-                if not row.is_dynamic:
+                if row.is_static:
                     yield scale, grid.setting, row, row.method_at(grid.setting, share)
 
 
@@ -179,7 +180,7 @@ def test_kinds_settings_shifts_models_and_drawings_exist(experiment):
     assert set(experiment.scales.values()) <= settings().keys()
     assert set(experiment.shift) <= set(SHIFTS)
     assert (experiment.draw in DRAWINGS) == (experiment.kind == "picture")
-    assert {experiment.at(scale).model for scale in experiment.scales} <= MODELS.keys()
+    assert {experiment.at(scale).model for scale in experiment.scales} <= MODELS["images"].keys()
 
 
 @every_experiment
@@ -199,7 +200,7 @@ def test_epochs_models_and_knobs_of_every_row_exist_at_every_scale(experiment):
         for row in experiment.at(scale).rows:
             known = range(1, setting.record + 1) if isinstance(row.epochs, int) else setting.epochs
             assert row.epochs in known, (scale, row.name)
-            assert setting.stand_in(row.recorded) in MODELS, (scale, row.name)
+            assert setting.stand_in(row.recorded) in MODELS["images"], (scale, row.name)
             assert row.train.keys() <= recipe, (scale, row.name)
             possible = signature(DYNAMIC[row.method]).parameters if row.is_dynamic else {}
             assert row.dynamic.keys() <= possible.keys(), (scale, row.name)
@@ -234,5 +235,6 @@ def test_a_row_may_change_at_a_scale():
     )
     experiment = read("a-table", content)
     assert (experiment.name, [row.name for row in experiment.rows]) == ("a-table", ["DUAL", "IES"])
-    assert [row.epochs for row in experiment.at("smoke").rows] == [3, "early"]
-    assert [row.epochs for row in experiment.at("paper").rows] == ["early", "early"]
+    assert [row.epochs for row in experiment.at("smoke").rows[:2]] == [3, "early"]
+    assert [row.epochs for row in experiment.at("paper").rows[:2]] == ["early", "early"]
+    assert experiment.at("paper").rows[2:] == (SHORTER, ANEW)

@@ -18,10 +18,10 @@ def parameters(model):
 # Models
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", MODELS["images"])
 def test_logits_are_the_head_of_the_features(name):
     for channels, size in ((1, {"vgg16": 32, "cnn-wide": 12}.get(name, 8)), (3, 65)):
-        model = build(name, classes=7, channels=channels, size=size)
+        model = build(name, "images", classes=7, shape=(channels, size))
         images = torch.randn(3, channels, size, size)
         assert model(images).isfinite().all(), "with the statistics of the batch"
         with torch.no_grad():
@@ -47,23 +47,23 @@ def test_weights_depend_on_the_seed_alone():
 def test_the_cnn_has_the_parameters_counted_by_hand():
     for name, (a, b, c) in (("cnn", (32, 64, 128)), ("cnn-small", (16, 32, 64))):
         convolutions, normalisations = 9 * (3 * a + a * b + b * c), 2 * (a + b + c)
-        model = build(name, classes=10, channels=3, size=32)
+        model = build(name, "images", classes=10, shape=(3, 32))
         assert parameters(model) == convolutions + normalisations + 10 * c + 10
 
 
 def test_the_three_layers_of_the_paper_have_as_many_weights_as_in_its_code():
-    model = build("cnn-wide", classes=100, channels=3, size=32)
+    model = build("cnn-wide", "images", classes=100, shape=(3, 32))
     assert parameters(model) == 6_014_820
     assert not any("Norm" in type(each).__name__ for each in model.modules())
     with torch.no_grad():
         assert model.body(torch.zeros(1, 3, 32, 32)).shape == (1, 1024, 11, 11)
         assert model.body(torch.zeros(1, 3, 12, 12)).shape == (1, 1024, 1, 1)
     with pytest.raises(InputError, match="cnn-wide needs images of 12 pixels or more, got 11"):
-        build("cnn-wide", classes=100, channels=3, size=11)
+        build("cnn-wide", "images", classes=100, shape=(3, 11))
 
 
 def test_logits_are_computed_in_float32_where_the_body_is_not():
-    model = build("resnet8", classes=7, channels=3, size=8).eval()
+    model = build("resnet8", "images", classes=7, shape=(3, 8)).eval()
     images = torch.randn(5, 3, 8, 8)
     with torch.no_grad(), torch.autocast("cpu", torch.bfloat16):
         assert model.body(images).dtype == torch.bfloat16
@@ -78,20 +78,20 @@ def test_logits_are_computed_in_float32_where_the_body_is_not():
     [("resnet18", 11_689_512), ("resnet34", 21_797_672), ("resnet50", 25_557_032)],
 )
 def test_residual_networks_for_large_images_have_the_parameters_of_torchvision(name, count):
-    assert parameters(build(name, classes=1000, channels=3, size=224)) == count
+    assert parameters(build(name, "images", classes=1000, shape=(3, 224))) == count
 
 
 def test_the_stem_halves_twice_above_64_pixels_only():
     for size, left in ((32, 4), (64, 8), (65, 3), (224, 7)):
-        body = build("resnet18", classes=2, channels=3, size=size).body.eval()
+        body = build("resnet18", "images", classes=2, shape=(3, size)).body.eval()
         with torch.no_grad():
             assert body(torch.zeros(1, 3, size, size)).shape == (1, 512, left, left)
 
 
 def test_an_unknown_model_is_answered_with_the_known_ones():
     with pytest.raises(InputError, match="'resnet19'") as told:
-        build("resnet19", classes=2, channels=1, size=8)
-    assert all(name in str(told.value) for name in MODELS)
+        build("resnet19", "images", classes=2, shape=(1, 8))
+    assert all(name in str(told.value) for name in MODELS["images"])
 
 
 # Recipes

@@ -122,7 +122,7 @@ def test_its_policy_allows_its_own_scripts_alone(tmp_path, run):
     assert rules["default-src"] == rules["base-uri"] == rules["form-action"] == "'none'"
     assert rules["img-src"] == "data:"
     kinds = [attributes.get("type") for tag, attributes in parsed.elements if tag == "script"]
-    assert kinds == ["application/json", *[None] * 5]
+    assert kinds == ["application/json", *[None] * 6]
     digests = (hashlib.sha256(each.encode()).digest() for each in parsed.texts["script"][1:])
     hashes = [f"'sha256-{base64.b64encode(each).decode()}'" for each in digests]
     assert rules["script-src"].split() == hashes
@@ -245,6 +245,47 @@ def test_what_if_of_other_methods_has_the_defaults(run):
     np.testing.assert_array_equal(facts.what_if.keys, plain.what_if.keys)
     assert (facts.what_if.c_d, facts.what_if.concentration) == (3.0, 15.0)
     assert facts.score_name == "dual"
+
+
+def test_what_if_owes_the_classes_what_the_method_does(tmp_path, run):
+    """Without a coreset of DUAL and Beta, what `dualprune select beta` does."""
+
+    def owed(coreset, run=run):
+        rule = gather(run, coreset).what_if
+        return rule.balance, rule.floor, rule.unscored
+
+    assert owed(None) == owed(choose(run, "random", keep=20, floor=3)) == ("none", 0.5, "error")
+    assert owed(chosen(run, balance="uniform")) == ("uniform", 0, "error")
+    assert owed(chosen(run, floor=3, unscored="keep")) == ("none", 3, "keep")
+    losses = Run.from_arrays(tmp_path / "losses", loss=np.full((12, 30), 0.5))
+    assert owed(None, losses) == ("none", 0, "error")
+
+
+def test_what_has_no_score_is_dropped_by_the_command_too(dualprune, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    seen = np.ones((EPOCHS, SAMPLES), bool)
+    seen[:5, 7] = False
+    facts = gather(write_run(tmp_path / "run", seen=seen), None)
+    command = code_of(facts, None)["Keep another share"]
+    assert "--unscored drop --keep 30" in command
+    assert dualprune(*shlex.split(command)[1:])[0] == 0
+    assert 7 not in Coreset.load("small-30").ids
+
+
+@pytest.mark.parametrize(
+    ("knobs", "owed"),
+    [
+        ({}, " (at least 50% of each class's fair share)?"),
+        ({"floor": 0}, " (regardless of class)?"),
+        ({"floor": 3}, " (at least 3 of every class)?"),
+        ({"balance": "uniform"}, " (the same number of every class)?"),
+        ({"balance": "proportional"}, " (the same share of every class)?"),
+    ],
+)
+def test_the_slider_says_what_it_owes_to_classes(tmp_path, run, knobs, owed):
+    text = write_page(tmp_path / "page.html", run, chosen(run, **knobs)).read_text()
+    label = text.partition('<label for="share">')[2].partition("</label>")[0]
+    assert html.unescape(label) == f"What would DUAL with Beta sampling keep{owed}"
 
 
 def test_too_few_epochs_for_dual_leave_no_slider(tmp_path):
@@ -375,7 +416,7 @@ def test_classes_that_lost_most_come_first(tmp_path):
     ]
     path = write_page(tmp_path / "page.html", run, coreset)
     table = path.read_text().partition("<table>")[2].partition("</table>")[0]
-    assert table.count("<td>no images</td>") == 1
+    assert table.count("<td>no samples</td>") == 1
     assert re.findall(r"<bdi>(.)</bdi>", table) == list("cdabe")
     assert re.findall(r"</meter> ([\d.]+%)", table) == [*("33.3%", "50.0%", "50.0%", "100.0%")]
 
@@ -388,7 +429,7 @@ def test_classes_that_keep_too_little_are_told_at_the_top(run, tmp_path):
     text = write_page(tmp_path / "short.html", run, coreset).read_text()
     box = text.partition('class="warning"')[2].partition("</div>")[0]
     assert text.index('class="warning"') < text.index("<dl")
-    assert "12 classes keep less than half of the fair share" in box
+    assert "12 classes keep less than half of their fair share" in box
     assert "<bdi>class &lt;b&gt;truck: kept 3 of 157, fair share 16</bdi>" in box
     assert box.count("<li>") == 11
     assert "and 2 more" in box
@@ -482,6 +523,11 @@ def test_what_was_pruned_is_pruned_otherwise_with_the_same_recording(tmp_path, f
     coreset = chosen(run)
     coreset = replace(coreset, card=replace(coreset.card, training=training))
     assert code_of(gather(run, coreset), home)["Keep another share"] == said
+    balanced = replace(coreset.card, select_knobs={"balance": "uniform"}, epochs=10)
+    balanced = replace(balanced, training=replace(training, relabelled=2))
+    flags = "--seed 5 --epochs 10 --labels corrected.csv --balance uniform"
+    code = code_of(gather(run, replace(coreset, card=balanced)), home)
+    assert code["Keep another share"] == said.replace("--seed 5", flags)
     demo = replace(coreset.card, training=replace(training, workflow="demo"))
     code = code_of(gather(run, replace(coreset, card=demo)), home)
     assert code == {"Prune your own images": "dualprune prune photos --keep 0.5 --out pruned"}

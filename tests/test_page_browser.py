@@ -11,12 +11,13 @@ import numpy as np
 import pytest
 from selenium.webdriver import Keys
 
-from dualprune import Coreset, Method, Run, choose, score, select
+from dualprune import Coreset, Method, Run, choose
 from dualprune.data import in_memory
 from dualprune.method import Arrays
 from dualprune.report.facts import gather
 from dualprune.report.page import shown, write_report
-from dualprune.report.page.pack import safe_text
+from dualprune.report.page.pack import beginning, safe_text
+from dualprune.select.quotas import even, parts_of_fair, proportional
 from dualprune.suspects import judge
 
 from .beliefs import between_two, write_beliefs
@@ -124,13 +125,13 @@ def crowd(home):
     beliefs = between_two(probability, labels, (labels + 1) % CLASSES, CLASSES)
     run = write_beliefs(home / "crowd", beliefs, labels, seen=seen)
     knobs = {"c_d": 4.0, "concentration": 12.0, "unscored": "drop"}
-    coreset = choose(run, Method("dual", "beta", select_knobs=knobs), keep=201, seed=7)
-    p = run["target_prob"]
+    method = Method("dual", "beta", select_knobs=knobs)
+    coreset = choose(run, method, keep=201, seed=7)
     return SimpleNamespace(
         page=write_report(home / "crowd.html", gather(run, coreset)),
         run=run,
         coreset=coreset,
-        keeping=lambda k: select.beta(score.dual(p), score.confidence(p), k=k, seed=7, **knobs),
+        keeping=lambda k: choose(run, method, keep=k, seed=7).ids,
     )
 
 
@@ -512,6 +513,86 @@ def test_the_slider_keeps_what_the_library_would(browser, visiting, crowd):
     assert ask(browser, "document.getElementById('share-back').hidden")
 
 
+UNEVEN = [300, 140, 70, 33, 10, 3, 1]
+RULES = {
+    "the default": {},
+    "a small share": {"floor": 0.9},
+    "all of the fair share": {"floor": 1.0},
+    "a count": {"floor": 5},
+    "no floor": {"floor": 0},
+    "proportional": {"balance": "proportional"},
+    "uniform": {"balance": "uniform"},
+    "the unscored dropped": {"unscored": "drop"},
+    "the unscored kept": {"unscored": "keep", "floor": 0.7},
+}
+
+
+@pytest.fixture(scope="module")
+def uneven(home):
+    """Two runs of classes of which the small ones are hard; a few samples have no score."""
+    labels = np.repeat(np.arange(7), UNEVEN)
+    runs = {}
+    for name, unseen in (("first", 0), ("second", 0), ("gaps", 9)):
+        rng = np.random.default_rng(len(runs))
+        mean = rng.uniform(0.5, 0.9, len(labels)) - 0.06 * labels
+        probability = (mean + rng.normal(0, 0.08, (EPOCHS, len(labels)))).clip(0.02, 0.98)
+        beliefs = between_two(probability, labels, (labels + 1) % 7, 7)
+        seen = np.ones((EPOCHS, len(labels)), bool)
+        seen[3:, rng.choice(len(labels), unseen, replace=False)] = False
+        runs[name] = write_beliefs(home / f"uneven-{name}", beliefs, labels, seen=seen)
+    return runs
+
+
+@pytest.mark.filterwarnings("ignore:.*fair share")
+@pytest.mark.parametrize("rule", RULES)
+def test_the_slider_owes_the_classes_what_the_library_does(browser, visiting, home, uneven, rule):
+    run = uneven["gaps" if "unscored" in RULES[rule] else "first"]
+    method = Method("dual", "beta", select_knobs=RULES[rule])
+    facts = gather(run, choose(run, method, keep=100, seed=3))
+    visiting(write_report(home / "uneven.html", facts))
+    for k in (35, 57, 100, 211, 280, 400, 541):
+        expected = choose(run, method, keep=k, seed=3).ids.tolist()
+        assert slide(browser, 100 * k / 557) == expected, k
+    least, most = len(slide(browser, 0)), len(slide(browser, 100))
+    choose(run, method, keep="100%" if most == 557 else most)
+    assert {"a count": 29, "the unscored kept": 9}.get(rule, 6) == least
+    if least in (9, 29):
+        with pytest.raises(ValueError, match=r"cannot keep|needs 29"):
+            choose(run, method, keep=least - 1)
+
+
+def test_quotas_are_those_of_the_library(browser, visiting, home):
+    """Of sizes as they come, and of some whose quotas depend on how exact halves are rounded."""
+    visiting(write_odd(home, "quotas", 30))
+    rng = np.random.default_rng(0)
+    sizes = [rng.integers(0, 40, rng.integers(1, 9)) + 1 for _ in range(400)]
+    budgets = [int(rng.integers(1, some.sum() + 1)) for some in sizes]
+    shares = rng.choice([0.1, 0.5, 0.7, 1.0], len(sizes)).tolist()
+    sizes.append(np.array([31, 16, 31, 24, 71, 16, 13, 15, 15, 47, 7, 32, 143, 5, 46]))
+    budgets, shares = [*budgets, 460], [*shares, 1.0]
+    cases = list(zip([some.tolist() for some in sizes], budgets, shares, strict=True))
+    for name in (proportional, even, parts_of_fair):
+        script = {"parts_of_fair": "partsOfFair"}.get(name.__name__, name.__name__)
+        mapped = f"arguments[0].map(([sizes, k, share]) => {script}(sizes, k, share))"
+        more = [(share,) if name is parts_of_fair else () for share in shares]
+        expected = [
+            name(some, k, *share).tolist()
+            for some, k, share in zip(sizes, budgets, more, strict=True)
+        ]
+        assert ask(browser, mapped, cases) == expected, script
+
+
+@pytest.mark.filterwarnings("ignore:.*fair share")
+def test_the_slider_of_several_runs_and_of_another_method(browser, visiting, home, uneven):
+    both = [uneven["first"], uneven["second"]]
+    facts = gather(both[0], choose(both, "dual+beta", keep=100))
+    visiting(write_report(home / "uneven.html", facts))
+    assert slide(browser, 100 * 60 / 557) == choose(both, "dual+beta", keep=60).ids.tolist()
+    facts = gather(both[0], choose(both[0], "random", keep=100, floor=0, seed=8))
+    visiting(write_report(home / "uneven.html", facts))
+    assert slide(browser, 100 * 60 / 557) == choose(both[0], "dual+beta", keep=60).ids.tolist()
+
+
 def test_it_works_with_the_keyboard(browser, visiting, world):
     visiting(world.page)
     press(browser, Keys.TAB)
@@ -637,7 +718,7 @@ def test_hostile_names_are_only_text(browser, visiting, home, hostile):
     for names, page in ((alike, write_hostile(home, alike, "harmless")), (HOSTILE, hostile)):
         visiting(page)
         colored_by(browser, "class")
-        told = [[safe_text(name), safe_text(name), safe_text(name, 300)] for name in names] * 3
+        told = [[safe_text(name), safe_text(name), beginning(name, 300)] for name in names] * 3
         assert browser.execute_script(CARDS) == told
         for expression in (ELEMENTS, ATTRIBUTES):
             found.setdefault(expression, []).append(Counter(ask(browser, expression)))
@@ -653,6 +734,107 @@ def test_hostile_names_are_only_text(browser, visiting, home, hostile):
     assert HOSTILE[2] in summary
     assert HOSTILE[0] in summary
     assert complaints(browser) == []
+
+
+MANY = (
+    "The parcel came two days late; the box had been opened.",
+    "وصلت الشحنة متأخرة يومين (رقم الطلب 4711-B).",
+    "שלום.",
+    "快递晚了两天、箱子已经被打开过、但是客服一个小时之内就回复了。" * 6,
+    "one\ntwo\n\n\tthree",
+    "<b>bold</b> &amp; <i>not</i>",
+    "longest" * 60,
+    "https://example.org/" + "way/" * 70,
+    " \n ",
+    "",
+    "🦔👩‍👩‍👧‍👦 ok",
+    *HOSTILE,
+)
+OVERFLOWING = """
+return [...document.querySelectorAll(".tile, .tile *, #card, #card *")].filter((each) => {
+  const box = each.getBoundingClientRect(), around = each.parentElement.getBoundingClientRect();
+  return box.width > 0 && (box.left < around.left - 5 || box.right > around.right + 5);
+}).map((each) => each.outerHTML.slice(0, 200));
+"""
+
+
+@pytest.fixture(scope="module")
+def texts(home):
+    told = [f"{number}: {MANY[number % len(MANY)]}" for number in range(2 * len(MANY))]
+    told[: len(MANY)] = MANY
+    return told, write_odd(home, "texts", len(told), told=told, labels=3)
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_texts_of_all_languages_stay_in_their_place(browser, texts, width):
+    told, page = texts
+    open_at(browser, page, width)
+    check_texts(browser, [beginning(text, 300) for text in told])
+    for sample in range(len(MANY)):
+        browser.execute_script("choose([arguments[0]]); showCard(arguments[0])", sample)
+        assert text(browser, "#card .text") == beginning(told[sample], 300)
+        assert browser.execute_script(OVERFLOWING) == [], sample
+    assert ask(browser, "document.documentElement.scrollWidth <= innerWidth")
+    assert complaints(browser) == []
+    assert ask(browser, "window.hacked === undefined")
+
+
+def first_letter(browser, sample):
+    """How far from the left end of its card a text begins, as a share of the width."""
+    browser.execute_script("showCard(arguments[0])", sample)
+    return browser.execute_script(
+        "const shown = document.querySelector('#card .text'), range = document.createRange();"
+        "range.setStart(shown.firstChild, 0); range.setEnd(shown.firstChild, 1);"
+        "const letter = range.getBoundingClientRect(), box = shown.getBoundingClientRect();"
+        "return (letter.x - box.x) / box.width"
+    )
+
+
+def test_a_text_begins_on_the_side_of_its_language(browser, visiting, texts):
+    visiting(texts[1])
+    assert [first_letter(browser, sample) > 0.5 for sample in range(4)] == [
+        False,
+        True,
+        True,
+        False,
+    ]
+    browser.execute_script("showCard(9)")
+    empty = "getComputedStyle(document.querySelector('#card .text'), '::before').content"
+    assert ask(browser, empty) == '"(empty)"'
+
+
+ROWS = [f"age: {i}, job: {job}, سن: , last one: a, b" for i, job in enumerate(("clerk", *HOSTILE))]
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_rows_of_a_table_are_a_line_per_column(browser, home, width):
+    rows = [beginning(row, 300) for row in ROWS]
+    open_at(browser, write_odd(home, f"rows {width}", len(ROWS), told=ROWS), width)
+    check_texts(browser, rows)
+    for sample, row in enumerate(rows):
+        browser.execute_script("showCard(arguments[0])", sample)
+        cells = "[...document.querySelectorAll('#card .row bdi')].map((each) => each.textContent)"
+        shown = ask(browser, cells)
+        assert ", ".join(map(": ".join, zip(shown[::2], shown[1::2], strict=True))) == row
+        if not row.endswith("…"):
+            assert shown[::2] == ["age", "job", "سن", "last one"]
+        assert browser.execute_script(OVERFLOWING) == [], sample
+    assert ask(browser, "window.hacked === undefined")
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        ["Note: this is prose, and so: is this", "Nothing: of the kind"],
+        ["Q: who? A: me", "Q: where, when? A: here"],
+        ["a: 1, b: 2", "a: 1"],
+    ],
+)
+def test_prose_is_not_taken_for_rows(browser, visiting, home, told):
+    visiting(write_odd(home, told[0], 2, told=told))
+    browser.execute_script("showCard(1)")
+    assert text(browser, "#card .text") == told[1]
+    assert not ask(browser, "document.querySelector('#card .row')")
 
 
 SOME_UNSEEN = np.arange(30 * EPOCHS).reshape(EPOCHS, 30) % 3 > 0  # every third, in all epochs
@@ -727,7 +909,8 @@ def test_a_part_of_many_samples_is_drawn(browser, visiting, home, monkeypatch):
     assert ask(browser, "document.getElementById('moon').dataset.painted") == "20"
     assert "20 of 100 samples are drawn" in text(browser, ".note")
     assert len(slide(browser, 50)) == 10
-    assert text(browser, "#share-result").startswith("50 samples of mean confidence")
+    assert text(browser, "#share-result").startswith("about 50 samples of mean confidence")
+    assert "slider says is estimated from those drawn" in text(browser, ".note")
 
 
 @pytest.mark.parametrize("name", ["world", "hostile"])

@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from dualprune.data import CORRUPTIONS, Images, corrupt, decode, flip_labels, load, long_tail
+from dualprune.data import CORRUPTIONS, Data, Images, corrupt, decode, flip_labels, load, long_tail
 from dualprune.data.images import IN_MEMORY
 from dualprune.errors import InputError
 from dualprune.files import read_rows
 from dualprune.select import random
 from dualprune.signatures import Array
 from dualprune.train import Setup
+from dualprune.train.pretrained import is_checkpoint
 from dualprune.train.recipe import Recipe, recipes
 
 SHIFTS = ("labels", "images", "tail")
@@ -26,8 +27,8 @@ _SUBSET_SEED = 0x73756273  # nobody's own, so that no random coreset is the same
 class Shifted:
     """Images and what was done to them: `wrong` are the ids of each kind of damage."""
 
-    images: Images
-    test: Images
+    images: Data
+    test: Data
     wrong: dict[str, Array]
 
 
@@ -55,14 +56,14 @@ class Setting:
     window: int | None = None
     pruned: list[float] | None = None
     judged_on: str = "test"
-    loaded: tuple[Images, Images] | None = field(default=None, repr=False, compare=False)
+    loaded: tuple[Data, Data] | None = field(default=None, repr=False, compare=False)
 
     @staticmethod
     def of(
         name: str,
         recipe: Recipe,
-        images: Images,
-        test: Images,
+        images: Data,
+        test: Data,
         *,
         seeds: int,
         model: Any = "auto",
@@ -96,7 +97,9 @@ class Setting:
     def setup(self, shifted: Shifted, model: Any, changes: dict[str, Any]) -> Setup:
         """Give what trainings of a model on these images share."""
         recipe = replace(self.trained, **changes)
-        return replace(_on_device(shifted, self.trained.size), recipe=recipe, model=model)
+        checkpoint = model if is_checkpoint(model) else "auto"
+        shared = _on_device(shifted, self.trained.size, checkpoint)
+        return replace(shared, recipe=recipe, model=model)
 
     def stand_in(self, model: str | None) -> Any:
         """Give what is trained here where the paper trains this model; None is the usual one."""
@@ -127,13 +130,14 @@ def settings() -> dict[str, Setting]:
 
 
 @lru_cache(1)
-def _on_device(shifted: Shifted, size: int) -> Setup:
-    """Put images on their device once for the trainings that follow each other."""
-    return Setup.of(shifted.images, shifted.test, recipe=replace(recipes()["small"], size=size))
+def _on_device(shifted: Shifted, size: int, model: str) -> Setup:
+    """Put data on their device once for the trainings that follow each other."""
+    recipe = replace(recipes()[shifted.images.recipe], size=size)
+    return Setup.of(shifted.images, shifted.test, recipe=recipe, model=model)
 
 
 @lru_cache(1)
-def _loaded(data: str, samples: int | None) -> tuple[Images, Images]:
+def _loaded(data: str, samples: int | None) -> tuple[Data, Data]:
     images, test = load(data)
     if test is None:
         raise InputError(f"{data} has no test images to evaluate on")
@@ -145,7 +149,7 @@ def _loaded(data: str, samples: int | None) -> tuple[Images, Images]:
 
 @lru_cache(2)
 def _shifted(
-    images: Images, test: Images, changes: tuple[tuple[str, float], ...], seed: int, size: int
+    images: Data, test: Data, changes: tuple[tuple[str, float], ...], seed: int, size: int
 ) -> Shifted:
     """Flip labels, corrupt images or thin out classes: one of these, or nothing.
 
@@ -164,15 +168,17 @@ def _shifted(
     return Shifted(images, test, {})
 
 
-def pixels_of(images: Images, ids: Array, size: int) -> Array:
+def pixels_of(data: Data, ids: Array, size: int) -> Array:
     """Give these images, uint8 (ids, height, width, channels); files as squares of this size."""
+    images = _as_images(data)
     if images.pixels is not None:
         return np.asarray(images.pixels[ids])
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         return np.stack(list(pool.map(partial(decode, size=size), [images.files[i] for i in ids])))
 
 
-def _in_memory(images: Images, size: int) -> Images:
+def _in_memory(data: Data, size: int) -> Images:
+    images = _as_images(data)
     if images.pixels is not None:
         return images
     if (needed := len(images) * size * size * 3) > IN_MEMORY:
@@ -182,3 +188,9 @@ def _in_memory(images: Images, size: int) -> Images:
         )
     pixels = pixels_of(images, np.arange(len(images)), size)
     return replace(images, pixels=pixels, files=(), names=(), squares=None)
+
+
+def _as_images(data: Data) -> Images:
+    if not isinstance(data, Images):
+        raise InputError(f"only images can be shown and corrupted, not {data.kind}")
+    return data

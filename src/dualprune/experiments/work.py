@@ -135,16 +135,17 @@ def train_on(cell: Cell, home: Path, coreset: Coreset | None, watch: Watch) -> d
     length: dict[str, Any] = {
         name: changes.pop(name) for name in ("iterations", "epochs") if name in changes
     }
-    setup = cell.setting.setup(images_of(cell), cell.model, changes)
+    shifted = images_of(cell)
+    setup = cell.setting.setup(shifted, cell.model, changes)
     if row in (SHORTER, ANEW):
-        samples = len(setup.images)
+        samples = len(shifted.images)
         kept = budget(samples, prune=repr(cell.pruned))
         length = same_cost_length(row, setup.recipe, kept, samples)
     ids = None if coreset is None else coreset.ids
     weights = _weights(cell, coreset)
     content = setup.settings(
         seed=seed,
-        judged=setup.test_images.fingerprint,
+        judged=setup.test.fingerprint,
         ids=None if ids is None else digest(ids),
         length=length,
         dynamic=[row.method, row.dynamic, cell.pruned] if row.is_dynamic else None,

@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from dualprune.coreset import Coreset
+from dualprune.coreset import Card, Coreset
 from dualprune.errors import InputError, MissingError
-from dualprune.method import Arrays
+from dualprune.method import Arrays, Method, for_classes
 from dualprune.run import Run
 from dualprune.score import aum, confidence, dual, variability
 from dualprune.select.beta import anchor_confidence, beta, draw_keys
+from dualprune.select.candidates import Balance, Unscored
 from dualprune.select.keys import BETA, ties, uniform
 from dualprune.signatures import Array, check_knobs, knobs
 from dualprune.suspects import Judgement, judge_if_possible, usual_rival
@@ -24,14 +25,19 @@ class WhatIf:
     """What DUAL with Beta sampling needs to choose another share of the samples.
 
     `keys` are ln(-ln u) - ln s, shape (samples,); the samples kept are those with the smallest keys
-    minus the log density of the confidence. Scores of zero come last, in random order; NaN is
-    without a score.
+    minus the log density of the confidence, as far as the classes' `balance` or `floor` leaves
+    room. Scores of zero come last, in random order; NaN is without a score. `mean_confidence` is
+    that of several runs, None where one was recorded.
     """
 
     keys: Array
+    mean_confidence: Array | None
     mu: float
     c_d: float
     concentration: float
+    balance: Balance
+    floor: int | float
+    unscored: Unscored
 
 
 @dataclass(frozen=True)
@@ -119,6 +125,14 @@ def _dual(arrays: Arrays) -> Array | None:
     return None if np.isnan(scores).all() else scores
 
 
+def card_of_beta(coreset: Coreset | None) -> Card | None:
+    """Give the card of a coreset that DUAL with Beta sampling chose from its usual arrays."""
+    if coreset is None or coreset.card.reads:
+        return None
+    is_beta = (coreset.card.score, coreset.card.selector) == ("dual", "beta")
+    return coreset.card if is_beta else None
+
+
 def _what_if(scores: Array | None, arrays: Arrays, coreset: Coreset | None) -> WhatIf | None:
     """Give what choosing another share needs, None without DUAL scores.
 
@@ -127,18 +141,28 @@ def _what_if(scores: Array | None, arrays: Arrays, coreset: Coreset | None) -> W
     """
     if scores is None:
         return None
-    values, seed, mu = check_knobs(beta, {}), 0, None
-    if coreset is not None and (coreset.card.score, coreset.card.selector) == ("dual", "beta"):
-        card = coreset.card
-        values, seed, mu = check_knobs(beta, card.select_knobs), card.seed, card.values.get("mu")
-        scores = coreset.columns["score"]
+    card, mean, seed = card_of_beta(coreset), None, 0
+    if coreset is not None and card is not None:
+        scores, seed = coreset.columns["score"], card.seed
+        mean = coreset.columns["confidence"] if len(card.runs) > 1 else None
     scores = arrays.of_readable("scores", scores)
+    confidence = arrays.of_readable("confidence", mean)
+    values = _knobs(card, arrays, bool(np.isnan(scores).any()))
     tie_keys = ties(seed, len(scores))
+    mu = values["mu"] if card is None else card.values.get("mu", values["mu"])
     if mu is None:
-        confidences = arrays.of_readable("confidence")
-        mu = anchor_confidence(scores, confidences, tie_keys, anchor=values["anchor"])
+        mu = anchor_confidence(scores, confidence, tie_keys, anchor=values["anchor"])
     with np.errstate(divide="ignore"):
         keys = draw_keys(uniform(seed, 0, len(scores), stream=BETA), np.log(scores))
     zero = np.flatnonzero(scores == 0)
     keys[zero[np.argsort(tie_keys[zero])]] = _BEHIND_ALL * (1 + np.arange(len(zero)))
-    return WhatIf(arrays.by_id(keys), mu, values["c_d"], values["concentration"])
+    names = ("c_d", "concentration", "balance", "floor", "unscored")
+    return WhatIf(arrays.by_id(keys), mean, mu, **{name: values[name] for name in names})
+
+
+def _knobs(card: Card | None, arrays: Arrays, some_unscored: bool) -> dict[str, Any]:
+    """Give the knobs of Beta sampling: the card's, or those of `dualprune select beta`."""
+    if card is not None:
+        return check_knobs(beta, card.select_knobs)
+    usual = for_classes(Method("dual", beta), labels=arrays.has("labels")).select_knobs
+    return check_knobs(beta, {**usual, "unscored": "drop" if some_unscored else "error"})

@@ -15,14 +15,15 @@ from dualprune.suspects.table import Audit
 _LISTED = 20
 
 
-def write_review(audit: Audit, path: Path) -> int:
-    """Write the suspects, or the worst labels, as CSV with an empty column `label`; say how many.
+def write_review(audit: Audit, path: Path, count: int | None = None) -> int:
+    """Write the worst labels as CSV with an empty column `label`; give how many.
 
-    A file that is there is never replaced: it may hold somebody's corrections.
+    They are `count`, or all suspects, or `FIRST` where no label is suspect. A file that is there is
+    never replaced: it may hold somebody's corrections.
     """
     if os.path.lexists(path):
         raise InputError(f"{path} exists and may hold corrections; choose another file")
-    count = audit.suspects or FIRST
+    count = count or audit.suspects or FIRST
     columns = {name: column[:count] for name, column in audit.columns.items()}
     suggested, _ = columns.pop("predicted_label"), columns.pop("is_label_issue")
     quality = columns.pop("label_quality").round(4)

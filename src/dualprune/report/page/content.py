@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from dualprune.report.facts import Facts, WhatIf
-from dualprune.report.page.pack import numbers, safe_text, trajectories
+from dualprune.report.page.pack import beginning, numbers, safe_text, trajectories
 from dualprune.report.page.pictures import Sheet
 from dualprune.report.page.shown import Shown
 
@@ -31,7 +31,7 @@ def content(
         "lists": {name: _positions(shown, ids) for name, ids in shown.lists.items()},
         "pictured": _positions(shown, shown.pictured),
         "sheet": None if sheet is None else {"columns": sheet.columns, "rows": sheet.rows},
-        "texts": None if texts is None else [safe_text(texts[i], _SNIPPET) for i in shown.pictured],
+        "texts": None if texts is None else [beginning(texts[i], _SNIPPET) for i in shown.pictured],
     }
 
 
@@ -51,15 +51,21 @@ def _columns(facts: Facts, shown: Shown) -> dict[str, dict[str, str]]:
         columns["kept"] = numbers(facts.kept[ids], "Uint8Array")
     if facts.what_if is not None:
         columns["keys"] = numbers(facts.what_if.keys[ids], "Float64Array")
+        if (mean := facts.what_if.mean_confidence) is not None:
+            columns["meanConfidence"] = numbers(mean[ids], "Float64Array")
     return columns
 
 
-def _settings(what_if: WhatIf, facts: Facts) -> dict[str, float]:
+def _settings(what_if: WhatIf, facts: Facts) -> dict[str, Any]:
     share = 0.5 if facts.kept is None else float(facts.kept.sum() / facts.samples)
     return {
         "mu": what_if.mu,
         "cD": what_if.c_d,
         "concentration": what_if.concentration,
+        "balance": what_if.balance,
+        "floor": what_if.floor,
+        "floorIsShare": isinstance(what_if.floor, float),
+        "keepsUnscored": what_if.unscored == "keep",
         "share": share,
     }
 

@@ -19,23 +19,4 @@ const labelled = report.classes.length > 0;
 const className = (label) => (label < 0 ? "unknown" : report.classes[label]);
 const percent = (share) => `${(100 * share).toFixed(1)} %`;
 const grouped = (number) => number.toLocaleString("en-US");
-
-// What Beta sampling of DUAL keeps at a share, by the same rule and the same random numbers as the library:
-// the smallest of ln(-ln u) - ln s - ln density(confidence).
-function betaParameters(share) {
-  const { mu, cD, concentration } = report.whatIf;
-  const b = concentration * (1 - mu) * (1 - (1 - share) ** cD);
-  return [concentration - b + 1, b];
-}
-
-const clipped = (p) => Math.min(Math.max(p, 1e-12), 1 - 1e-12);
-const logDensity = (p, a, b) => (a - 1) * Math.log(clipped(p)) + (b - 1) * Math.log1p(-clipped(p));
-
-function keptAt(share) {
-  const budget = Math.max(1, Math.round(share * count));
-  const [a, b] = betaParameters(budget / count);
-  const keys = column.keys.map((key, i) => key - logDensity(column.confidence[i], a, b));
-  const scored = keys.filter((key) => !Number.isNaN(key)).sort();
-  const limit = scored[Math.min(budget, scored.length) - 1]; // what has no score is never kept
-  return Uint8Array.from(keys, (key) => key <= limit);
-}
+const sum = (values) => values.reduce((total, value) => total + value, 0);

@@ -44,11 +44,25 @@ def safe_text(text: str, longest: int = _LONGEST) -> str:
     >>> safe_text("a" * 9, longest=5)
     'aa…aa'
     """
-    text = text.encode("utf-8", "replace").decode().replace("\0", "�")
+    text = _encodable(text)
     if len(text) <= longest:
         return text
     half = (longest - 1) // 2
     return f"{text[:half]}…{text[-half:]}"
+
+
+def beginning(text: str, longest: int) -> str:
+    """Cut a long text at its end; one that was cut to this length before stays as it is.
+
+    >>> beginning("to be or not", longest=5), beginning("to be…", longest=5)
+    ('to be…', 'to be…')
+    """
+    text = _encodable(text)
+    return text if len(text) <= longest else f"{text[:longest]}…"
+
+
+def _encodable(text: str) -> str:
+    return text.encode("utf-8", "replace").decode().replace("\0", "�")
 
 
 def trajectories(run: Run, ids: Array, epochs: int) -> tuple[Array, list[int]]:

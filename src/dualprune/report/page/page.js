@@ -95,20 +95,21 @@ function listenToMap(plot) {
 }
 
 function describeShare(share, mask) { // and give how many samples that is
-  const size = Math.max(1, Math.round(share * report.samples)), sum = (values) => values.reduce((total, value) => total + value, 0);
-  const held = sum(mask), suspects = sum(column.suspect);
+  const held = sum(mask), suspects = sum(column.suspect), all = count === report.samples;
+  const size = all ? held : Math.max(1, Math.round(share * report.samples));
   const mean = mask.reduce((total, is, i) => total + (is ? column.confidence[i] : 0), 0) / held;
-  const parts = [`${grouped(count === report.samples ? held : size)} samples of mean confidence ${mean.toFixed(2)}`];
-  if (suspects) parts.push(`with ${percent(mask.reduce((total, is, i) => total + is * column.suspect[i], 0) / suspects)} of the suspect labels`);
+  const parts = [`${all ? "" : "about "}${grouped(size)} samples of mean confidence ${mean.toFixed(2)}`];
+  if (suspects) parts.push(`among them ${percent(mask.reduce((total, is, i) => total + is * column.suspect[i], 0) / suspects)} of all suspect labels`);
   byId("share-value").textContent = percent(share);
-  byId("share-result").textContent = `${parts.join(", ")} (c_D ${report.whatIf.cD}, C ${report.whatIf.concentration}).`;
+  byId("share-result").textContent = `${parts.join(", ")}. Knobs: c_d ${report.whatIf.cD}, concentration ${report.whatIf.concentration}.`;
   return size;
 }
 
 function listenToShare() {
   const slider = byId("share"), back = byId("share-back");
-  const start = report.whatIf.share;
-  slider.min = Math.min(1, 100 * start);
+  const { share: start } = report.whatIf, [least, most] = countLimits();
+  slider.min = Math.max((100 * least) / count, Math.min(1, 100 * start));
+  slider.max = (100 * most) / count;
   const show = (share, mask) => {
     map.drawDensity(share);
     return describeShare(share, mask);

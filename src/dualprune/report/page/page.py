@@ -20,7 +20,13 @@ from dualprune.report.page.content import content
 from dualprune.report.page.pack import safe_json, safe_text
 from dualprune.report.page.pictures import draw_sheet
 from dualprune.report.page.shown import choose_shown
-from dualprune.report.page.steps import another_share, edit_by_list, places, steps
+from dualprune.report.page.steps import (
+    another_share,
+    classes_of_slider,
+    edit_by_list,
+    places,
+    steps,
+)
 from dualprune.report.page.summary import class_names, per_class, repeat, rows
 from dualprune.run import Run
 
@@ -29,7 +35,7 @@ Samples = Images | Sequence[str] | None
 
 _MARK = b'<meta name="generator" content="dualprune">'
 _BEGINNING = 1000  # bytes of a page among which it is
-_SCRIPTS = ("data.js", "moon.js", "samples.js", "page.js")
+_SCRIPTS = ("data.js", "share.js", "moon.js", "samples.js", "page.js")
 
 
 def write_report(
@@ -91,10 +97,12 @@ def _render(facts: Facts, samples: Samples, results: Sequence[Result], folder: P
         scripts=[Markup(script) for script in scripts],  # noqa: S704 - ours and Bokeh's
         style=Markup(_text("page.css")),  # noqa: S704
         sheet=sheet,
+        texts=texts is not None,
         data=safe_json({**content(facts, shown, sheet, texts), "classes": names, "charts": plots}),
         rows=list(rows(facts)),
         steps=list(steps(facts, at)),
         another=another_share(facts, at),
+        owed=classes_of_slider(facts),
         edit=edit_by_list(facts, at),
         again=repeat(facts.coreset),
         facts=facts,

@@ -24,8 +24,49 @@ function thumbnail(sample) {
   return image;
 }
 
+function textOf(sample) {
+  return report.texts && picture[sample] >= 0 ? report.texts[picture[sample]] : null;
+}
+
+function namesOfColumns(texts) { // if all are rows of a table, such as "age: 41, job: clerk"
+  const names = [...(texts[0] ?? "").matchAll(/(?:^|, )([^:,]+): /g)].map(([, name]) => name);
+  const isRow = (text) => names.length === pairs(text, names).length || text.endsWith("…");
+  return names.length > 1 && texts.every((text) => text.startsWith(`${names[0]}: `) && isRow(text)) ? names : [];
+}
+
+function pairs(text, names) { // of a row: each name that is there, and its value
+  const starts = [];
+  for (const name of names) {
+    const before = starts.length ? `, ${name}: ` : `${name}: `;
+    const at = text.indexOf(before, starts.at(-1)?.value ?? 0);
+    if (at >= 0) starts.push({ name, at, value: at + before.length });
+  }
+  return starts.map(({ name, value }, i) => [name, text.slice(value, starts[i + 1]?.at)]);
+}
+
+const columnNames = namesOfColumns(report.texts ?? []);
+
 function snippet(sample) {
-  return report.texts && picture[sample] >= 0 ? element("p", report.texts[picture[sample]]) : null;
+  const text = textOf(sample);
+  if (text === null) return null;
+  const shown = element("p", "", text.trim() ? "text" : "text blank");
+  const cells = columnNames.length ? pairs(text, columnNames) : [];
+  shown.append(...cells.flatMap(([name, value], i) => [element("span", `${name}: `, "name"), value + (i < cells.length - 1 ? ", " : "")]));
+  if (!cells.length) shown.textContent = text;
+  return shown;
+}
+
+function row(sample) { // of a table, one line per column; null where there is none
+  const text = textOf(sample);
+  if (text === null || !columnNames.length) return null;
+  const list = element("dl", "", "row");
+  for (const [name, value] of pairs(text, columnNames)) {
+    const head = element("dt"), cell = element("dd");
+    head.append(isolated(name));
+    cell.append(isolated(value));
+    list.append(head, cell);
+  }
+  return list;
 }
 
 function fileName(sample) { // its last part; the card has all of it
@@ -40,13 +81,14 @@ function tile(sample) {
   const button = element("button", "", "tile");
   button.type = "button";
   button.dataset.id = column.id[sample];
-  button.append(...[thumbnail(sample), snippet(sample), labelled && isolated(className(column.label[sample]))].filter(Boolean));
+  const labels = element("span", "", "labels");
+  if (labelled) labels.append(isolated(className(column.label[sample])));
   if (column.predicted[sample] !== column.label[sample]) {
     const other = element("span", " → ", "was");
     other.append(isolated(className(column.predicted[sample])));
-    button.append(other);
+    labels.append(other);
   }
-  button.append(fileName(sample));
+  button.append(...[thumbnail(sample), snippet(sample), labels, fileName(sample)].filter(Boolean));
   button.addEventListener("click", () => showCard(sample));
   button.addEventListener("focus", () => showCard(sample));
   return button;
@@ -102,7 +144,7 @@ function showCard(sample) {
   const caption = labelled ? "probability of the label, by epoch" : "p = exp(-loss), by epoch";
   const hidden = (report.sheet || report.texts) && picture[sample] < 0;
   const notice = hidden ? element("p", `The page has ${report.sheet ? "pictures" : "texts"} of ${grouped(report.pictured.length)} samples, not of this one.`, "hint") : null;
-  const parts = [thumbnail(sample), snippet(sample), notice, table, element("p", caption, "hint"), trajectory(sample)];
+  const parts = [thumbnail(sample), row(sample) ?? snippet(sample), notice, table, element("p", caption, "hint"), trajectory(sample)];
   const card = document.getElementById("card");
   card.dataset.id = column.id[sample];
   card.replaceChildren(...parts.filter(Boolean));

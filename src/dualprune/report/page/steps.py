@@ -5,12 +5,14 @@ import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from markupsafe import Markup
 
-from dualprune.report.facts import Facts
+from dualprune.coreset import Card
+from dualprune.report.facts import Facts, card_of_beta
 from dualprune.report.page.pack import safe_text
-from dualprune.report.page.summary import command, select_again
+from dualprune.report.page.summary import command, for_classes_of, select_again
 
 _COUNT = Markup('<span class="count">{}</span>')  # `page.js` puts the number of the slider there
 
@@ -40,7 +42,11 @@ def steps(facts: Facts, at: Places) -> Iterator[tuple[str, str, str]]:
         return
     if facts.coreset is not None:
         code = f"from dualprune import Coreset\nsmall = Coreset.load({at.coreset!r}).apply(dataset)"
-        yield "Train on what was kept", "An array, or a dataset in the order of the ids.", code
+        yield (
+            "Train on what was kept",
+            "dataset: what was recorded, in the same order (list, array, table, torch dataset).",
+            code,
+        )
     if another := another_share(facts, at):
         how = "Uses the recording, without training again. The slider below sets the number."
         yield "Keep another share", how, another
@@ -49,7 +55,7 @@ def steps(facts: Facts, at: Places) -> Iterator[tuple[str, str, str]]:
     labels = command("audit", at.run, review="labels.csv")
     yield (
         "Review the labels",
-        "Writes suspects to correct in a spreadsheet; then prune with --labels.",
+        "Writes a file to correct in a spreadsheet; then prune again with --labels labels.csv.",
         labels,
     )
 
@@ -58,24 +64,54 @@ def another_share(facts: Facts, at: Places) -> Markup | None:
     """Give the command that keeps what the slider shows, if there is one."""
     if facts.what_if is None or _is_demo(facts):
         return None
-    card, out = None if facts.coreset is None else facts.coreset.card, "small-"
-    if card is None or (card.score, card.selector) != ("dual", "beta"):
-        start = command("select", "beta", at.run, epochs=facts.epochs)
-    elif card.training is None:
+    card = card_of_beta(facts.coreset)
+    out = f"{at.coreset}-" if card is not None and card.training is not None else "small-"
+    kept = facts.samples if facts.coreset is None else facts.coreset.card.k
+    number = _COUNT.format(max(2, kept // 2))
+    words = [f"{_choosing(card, facts, at)} --keep ", f" --out {shlex.quote(out)}", ""]
+    return number.join(words)
+
+
+def _choosing(card: Card | None, facts: Facts, at: Places) -> str:
+    """Give the command that chooses as the slider does, without its budget."""
+    if card is None:
+        drops = facts.what_if is not None and facts.what_if.unscored == "drop"
+        more = {"unscored": "drop"} if drops else {}
+        return command("select", "beta", at.run, epochs=facts.epochs, **more)
+    if card.training is None:
         runs = [at.run, *["RUN"] * (len(card.runs) - 1)]
-        start = select_again(card, runs, seed=card.seed, epochs=card.epochs)
-    else:
-        run = at.coreset if at.run == f"{at.coreset}/run" else at.run
-        seed = {"seed": card.seed} if card.seed else {}
-        start = command("prune", safe_text(card.training.data), run=run, **seed)
-        out = f"{at.coreset}-"
-    number = _COUNT.format(max(2, (facts.samples if card is None else card.k) // 2))
-    return number.join([f"{start} --keep ", f" --out {shlex.quote(out)}", ""])
+        return select_again(card, runs, seed=card.seed, epochs=card.epochs)
+    run = at.coreset if at.run == f"{at.coreset}/run" else at.run
+    flags: dict[str, Any] = {"seed": card.seed} if card.seed else {}
+    if card.epochs != facts.run.epochs:
+        flags["epochs"] = card.epochs
+    if card.training.relabelled:
+        flags["labels"] = "corrected.csv"
+    flags |= for_classes_of(card)
+    return command("prune", safe_text(card.training.data), run=run, **flags)
+
+
+def classes_of_slider(facts: Facts) -> str:
+    """Say what the slider's choice owes to the classes; nothing without labels.
+
+    The rule is that of the command beside it.
+    """
+    rule = facts.what_if
+    if rule is None or not facts.run.classes:
+        return ""
+    if rule.balance != "none":
+        same = {"proportional": "share", "uniform": "number"}[rule.balance]
+        return f" (the same {same} of every class)"
+    if not rule.floor:
+        return " (regardless of class)"
+    if isinstance(rule.floor, float):
+        return f" (at least {rule.floor:.0%} of each class's fair share)"
+    return f" (at least {rule.floor:,} of every class)"
 
 
 def edit_by_list(facts: Facts, at: Places) -> str | None:
     """Give the command that takes the file of ids which the page saves."""
-    if _is_demo(facts):
+    if facts.coreset is None or _is_demo(facts):
         return None
     return command("edit", at.coreset, drop="ids.csv", out="edited")
 

@@ -47,6 +47,8 @@ def rows(facts: Facts) -> Iterator[tuple[str, str]]:
         yield "Model", f"{how}: {published} setting"
         if training.size:
             yield "Images", f"the model saw them at {training.size} x {training.size} pixels"
+        if training.columns:
+            yield "Columns", safe_text("; ".join(training.columns), 2000)
     elif run.description.notes:
         yield "Notes", safe_text(run.description.notes, 300)
     mode = {"train": "training", "eval": "evaluation"}[run.description.mode]
@@ -66,7 +68,7 @@ def _label_rows(facts: Facts, training: Training | None) -> Iterator[tuple[str, 
     if facts.labels.judged:
         yield "Labels", _suspects(facts)
     if training is not None and training.duplicates:
-        yield "Duplicates", training.same_images
+        yield "Duplicates", training.repeated
 
 
 def _suspects(facts: Facts) -> str:
@@ -98,7 +100,7 @@ def repeat(coreset: Coreset | None) -> str | None:
         return command("demo", out="again")
     if training is not None and training.workflow == "prune":
         how = {"method": card.method, "model": training.model, "recipe": training.recipe}
-        flags = {name: safe_text(value) for name, value in how.items()} | _for_classes(card)
+        flags = {name: safe_text(value) for name, value in how.items()} | for_classes_of(card)
         if training.size:
             flags["size"] = training.size
         if training.relabelled:
@@ -118,11 +120,11 @@ def select_again(card: Card, runs: list[str], **budget: Any) -> str:
         score = "again.parquet"
     by = {"score": score or "none"} if "scores" in inputs(fn) else {}
     reads = [word for pair in card.reads.items() for word in ("--reads", "=".join(pair))]
-    changed = _changed(fn, card.select_knobs) | _for_classes(card)
+    changed = _changed(fn, card.select_knobs) | for_classes_of(card)
     return first + command("select", card.selector, *runs, *reads, **by, **changed, **budget)
 
 
-def _for_classes(card: Card) -> dict[str, Any]:
+def for_classes_of(card: Card) -> dict[str, Any]:
     """Give the flag for its balance or floor, unless that is the default of the commands."""
     balance, floor = card.select_knobs.get("balance", "none"), card.select_knobs.get("floor", FLOOR)
     if balance != "none":

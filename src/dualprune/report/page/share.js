@@ -1,0 +1,92 @@
+"use strict";
+// What DUAL with Beta sampling keeps at another share: the library's rule, random numbers and roundings.
+
+function betaParameters(share) {
+  const { mu, cD, concentration } = report.whatIf;
+  const b = concentration * (1 - mu) * (1 - (1 - share) ** cD);
+  return [concentration - b + 1, b];
+}
+
+const clipped = (p) => Math.min(Math.max(p, 1e-12), 1 - 1e-12);
+const logDensity = (p, a, b) => (a - 1) * Math.log(clipped(p)) + (b - 1) * Math.log1p(-clipped(p));
+
+const order = (values) => [...values.keys()].sort((one, other) => values[one] - values[other]);
+
+function halfToEven(value) {
+  const rounded = Math.round(value);
+  return rounded - value === 0.5 && rounded % 2 ? rounded - 1 : rounded;
+}
+
+function proportional(sizes, k) { // the largest remainders get what rounding left
+  const total = sum(sizes), remainders = sizes.map((size) => (size * k) % total);
+  const quotas = sizes.map((size, group) => (size * k - remainders[group]) / total);
+  for (const group of order(remainders.map((rest) => -rest)).slice(0, k - sum(quotas))) quotas[group]++;
+  return quotas;
+}
+
+function even(sizes, k) { // from the smallest group to the largest, each its share of what is left
+  const quotas = [];
+  order(sizes).forEach((group, visited) => {
+    quotas[group] = Math.min(sizes[group], Math.floor(k / (sizes.length - visited)));
+    k -= quotas[group];
+  });
+  return quotas;
+}
+
+function partsOfFair(sizes, k, share) { // rounded up as far as k goes
+  const total = sum(sizes);
+  const wanted = sizes.map((size) => halfToEven(((share * k) / total) * size * 1e6) / 1e6);
+  const quotas = wanted.map(Math.floor);
+  for (const group of order(quotas.map((quota, i) => quota - wanted[i])).slice(0, k - sum(quotas))) quotas[group] = Math.ceil(wanted[group]);
+  return quotas;
+}
+
+function quotasOf(sizes, k) { // what each class has for sure
+  const { balance, floor, floorIsShare } = report.whatIf;
+  if (balance !== "none") return balance === "proportional" ? proportional(sizes, k) : even(sizes, k);
+  if (floorIsShare) return partsOfFair(sizes, k, floor);
+  const least = Math.round((floor * count) / report.samples); // where a part is drawn, its part
+  return sizes.map((size) => Math.min(size, least));
+}
+
+function scoredByClass() { // positions, the classes in the order of their numbers
+  const groups = new Map();
+  for (let i = 0; i < count; i++) {
+    if (Number.isNaN(column.keys[i])) continue;
+    if (!groups.has(column.label[i])) groups.set(column.label[i], []);
+    groups.get(column.label[i]).push(i);
+  }
+  return [...groups.keys()].sort((one, other) => one - other).map((label) => groups.get(label));
+}
+
+const scoredGroups = report.whatIf ? scoredByClass() : [];
+const groupSizes = scoredGroups.map((members) => members.length);
+const unscored = count - sum(groupSizes);
+
+function keepSmallest(kept, keys, members, k) {
+  if (k < 1) return;
+  const limit = Float64Array.from(members, (i) => keys[i]).sort()[k - 1];
+  for (const i of members) if (keys[i] <= limit) kept[i] = 1;
+}
+
+function keptOf(k) {
+  const confidence = column.meanConfidence ?? column.confidence, [a, b] = betaParameters(k / count);
+  const keys = column.keys.map((key, i) => key - logDensity(confidence[i], a, b));
+  const withoutScore = report.whatIf.keepsUnscored;
+  const kept = Uint8Array.from(keys, (key) => withoutScore && Number.isNaN(key));
+  const left = k - (withoutScore ? unscored : 0), quotas = quotasOf(groupSizes, left);
+  scoredGroups.forEach((members, group) => keepSmallest(kept, keys, members, quotas[group]));
+  keepSmallest(kept, keys, scoredGroups.flat().filter((i) => !kept[i]), left - sum(quotas));
+  return kept;
+}
+
+function countLimits() { // between which the library can choose
+  const { balance, floorIsShare, keepsUnscored } = report.whatIf;
+  const sure = balance === "none" && !floorIsShare ? sum(quotasOf(groupSizes, count)) : 0;
+  return [Math.max(1, sure + (keepsUnscored ? unscored : 0)), keepsUnscored ? count : count - unscored];
+}
+
+function keptAt(share) {
+  const [least, most] = countLimits();
+  return keptOf(Math.min(Math.max(Math.round(share * count), least), most));
+}
