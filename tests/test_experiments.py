@@ -571,7 +571,7 @@ def test_image_files_are_corrupted_as_squares_of_the_size_that_is_trained_on(fil
     assert set(np.flatnonzero(differ)) <= set(shifted.wrong["images"])
     assert len(shifted.wrong["images"]) == len(images) // 2
     setup = setting.setup(shifted, "cnn-small", {})
-    assert setup.data.shape == setup.test.shape == (3, 8)
+    assert setup.batches.shape == setup.test_batches.shape == (3, 8)
 
 
 def test_more_files_than_fit_into_memory_are_not_corrupted(files, monkeypatch):
