@@ -31,6 +31,13 @@ def test_boxes_lie_inside_and_have_the_areas_and_shapes_that_are_said():
         assert abs(share.mean() - 0.5) < 0.01, "they lie anywhere"
 
 
+def test_small_boxes_reach_both_ends():
+    side, (top, left, height, width) = 6, random_boxes(2_000, 6, draw=stream()).T
+    for start, room in ((top, side - height), (left, side - width)):
+        free = room > 0
+        assert {(start == 0)[free].any().item(), (start == room)[free].any().item()} == {True}
+
+
 def test_a_crop_that_never_fits_is_the_whole_square(monkeypatch):
     monkeypatch.setattr(crops, "_SHAPE", (9.0, 10.0))
     monkeypatch.setattr(crops, "_AREA", (0.9, 1.0))
