@@ -135,7 +135,7 @@ def _table(grid: Grid) -> Table:
                 Entry([] if time is None else [float(time)], digits=0) for time in times
             ]
     return Table(
-        title=f"{grid.title}: updates until the score of the point to keep is the higher one",
+        title=f"{grid.title}; updates until the score of the point to keep is the higher one",
         header=["", "T_v (Dyn-Unc)", "T_vm (DUAL)", "T_vm with the variance"],
         rows=rows,
         notes=("the theorem is T_vm < T_v; the paper prints no times",),
