@@ -52,12 +52,20 @@ def steps(facts: Facts, at: Places) -> Iterator[tuple[str, str, str]]:
         yield "Keep another share", how, another
     if not facts.labels.judged:
         return
-    labels = command("audit", at.run, review="labels.csv")
+    labels = command("audit", at.run, *_content(facts), review="labels.csv")
     yield (
         "Review the labels",
         "Writes a file to correct in a spreadsheet; then prune again with --labels labels.csv.",
         labels,
     )
+
+
+def _content(facts: Facts) -> list[str]:
+    """Give the flags with which an audit shows the rows of a file, too."""
+    training = None if facts.coreset is None else facts.coreset.card.training
+    if training is None or not training.flags:
+        return []
+    return [safe_text(word) for word in ("--data", training.data, *training.flags)]
 
 
 def another_share(facts: Facts, at: Places) -> Markup | None:
@@ -88,7 +96,8 @@ def _choosing(card: Card | None, facts: Facts, at: Places) -> str:
     if card.training.relabelled:
         flags["labels"] = "corrected.csv"
     flags |= for_classes_of(card)
-    return command("prune", safe_text(card.training.data), run=run, **flags)
+    data = [safe_text(word) for word in (card.training.data, *card.training.flags)]
+    return command("prune", *data, run=run, **flags)
 
 
 def classes_of_slider(facts: Facts) -> str:
