@@ -22,8 +22,8 @@ SEED = 1
 
 PLAIN = [
     *(f"{score}+{selector}" for score in SCORES for selector in ("top", "beta", "stratified")),
-    *(f"dual+{selector}" for selector in ("d2", "boss", "bws")),
-    *(f"forgetting+{selector}" for selector in ("d2", "boss", "bws")),
+    *(f"dual+{selector}" for selector in ("d2", "boss", "bws", "infomax")),
+    *(f"forgetting+{selector}" for selector in ("d2", "boss", "bws", "infomax")),
     *("random", "moderate", "k_center", "beta"),
     *named_methods(),
 ]
@@ -50,6 +50,7 @@ WITH_KNOBS = [
     ("dual+d2", {}, {"scope": "global", "cut_off": 0.1}),
     ("dual+boss", {}, {"cut_off": 0.1, "alpha": 1.5}),
     ("forgetting+bws", {}, {"judged": 0.5}),
+    ("dual+infomax", {}, {"alpha": 1.0, "neighbours": 10, "parts": 3}),
     ("moderate", {}, {"centre": "mean"}),
     ("k_center", {}, {"balance": "uniform"}),
 ]

@@ -9,8 +9,10 @@ import pytest
 from PIL import Image
 
 from dualprune import Method, compare
+from dualprune.coreset.worth import ANEW, SHORTER
 from dualprune.experiments.results import read
 from dualprune.report.page.compared import summarise
+from dualprune.train import recipes
 
 from .commands import dualprune, killed_when
 from .photos import striped
@@ -18,7 +20,7 @@ from .photos import striped
 SAMPLES, CLASSES = 61, 3
 IMAGES = striped(SAMPLES, CLASSES)
 COMPARE = "compare NPZ --method dual+beta --method random --keep 0.2 --seeds 2 --recipe digits"
-ROWS = {"everything": 0.0, "dual+beta": 0.8, "random": 0.8}
+ROWS = {"everything": 0.0, "dual+beta": 0.8, "random": 0.8, SHORTER: 0.8, ANEW: 0.8}
 
 
 @pytest.fixture(scope="module")
@@ -54,8 +56,10 @@ def test_compare_shows_every_method_with_its_deviation_over_seeds(compared):
     assert "training on all the data reaches" in text
     accuracy, cost, agreement = printed.split("└")[:3]
     for table in (accuracy, cost):
-        rows = [line.split()[1] for line in table.splitlines() if "±" in line and "│" in line]
-        assert rows == ["dual+beta", "random"]
+        rows = [
+            line.split("│")[1].strip() for line in table.splitlines() if "│" in line and "±" in line
+        ]
+        assert rows == ["dual+beta", "random", SHORTER, ANEW]
     assert "in common: dual+beta & random" in agreement
     assert "rank correlation: dual+beta" in agreement
     assert "| dual+beta | " in (out / "table.md").read_text()
@@ -79,19 +83,31 @@ def test_compare_draws_accuracies_and_costs_where_it_can(compared, npz, monkeypa
 
 
 def test_methods_are_compared_on_equally_many_samples(compared):
-    lines = [line for line in trained(compared[0]) if line.pruned]
-    assert {line.values["kept"] for line in lines} == {11}
+    kept = {line.row: line.values["kept"] for line in trained(compared[0], "kept")}
+    assert kept == {"dual+beta": 11, "random": 11}
+
+
+def test_two_rows_cost_as_much_as_training_on_what_is_kept_and_record_nothing(compared):
+    lines, recipe = trained(compared[0]), recipes()["digits"]
+    images = {line.row: line.values["forward"] for line in lines}
+    assert images["random"] == images["dual+beta"] == images[ANEW] == recipe.epochs * 11
+    assert abs(images[SHORTER] - images["random"]) <= recipe.batch
+    rivals = [line.values for line in lines if line.row in (SHORTER, ANEW)]
+    assert {values["recorded"] for values in rivals} == {0}
+    used = [line.values["uses"] for line in lines if line.row == ANEW]
+    assert all(uses[50] > 0 for uses in used), "more than the 20 % of a coreset have their turn"
 
 
 def test_a_comparison_that_was_killed_repeats_nothing_and_ends_the_same(compared, npz, tmp_path):
     words = (*COMPARE.replace("NPZ", str(npz)).split(), "--processes", 1, "--out", tmp_path)
 
-    def third_is_training():
+    def eighth_is_training():
         training = [*tmp_path.glob("work/*/trained/*/checkpoint/state.json")]
-        return training and len(trained(tmp_path)) == 3
+        return training and len(trained(tmp_path)) == 7
 
-    killed_when(third_is_training, *words)
-    assert [line.row for line in trained(tmp_path)] == ["random", "random", "everything"]
+    killed_when(eighth_is_training, *words)
+    first = ["random", SHORTER, ANEW]
+    assert [line.row for line in trained(tmp_path)] == [*first, *first, "everything"]
     code, _, said = dualprune(*words)
     assert code == 0, said
     assert "recording" not in said
@@ -115,9 +131,9 @@ def test_functions_of_ones_own_are_compared_from_python(tmp_path):
     methods = [Method(doubt, "top", score_knobs={"power": 2.0}), Method(None, every_other), "dual"]
     found = compare(IMAGES, out=tmp_path, methods=methods, keep=[20], seeds=1, recipe="digits")
     names = ["doubt+top", "every_other", "dual"]
-    assert list(found.tables[0].rows) == names
+    assert list(found.tables[0].rows) == [*names, SHORTER, ANEW]
     assert "| every_other | " in str(found)
-    assert {line.row for line in found.lines} == {"everything", *names}
+    assert {line.row for line in found.lines} == {"everything", *names, SHORTER, ANEW}
     assert {line.values.get("kept") for line in found.lines} == {None, 20}
     assert (tmp_path / "results.jsonl").exists()
     assert all(path.exists() for path in found.figures)
@@ -132,7 +148,7 @@ def test_trainings_side_by_side_give_the_numbers_of_one_after_the_other(compared
     whole = by_key(trained(compared[0]))
     reached = {line.key: line.values["accuracy"] for line in found.lines}
     assert reached == {key: values["accuracy"] for key, values in whole.items()}
-    assert "4 of 6: dual+beta, 80% pruned, seed 0" in lines
+    assert "of 10: dual+beta, 80% pruned, seed 0" in " ".join(lines)
 
 
 def test_the_page_shows_a_comparison(compared, tmp_path):

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from dualprune.data import CORRUPTIONS, load
+from dualprune.data import CORRUPTIONS, list_training, load
 from dualprune.errors import DamagedError, InputError, WriteError
 from dualprune.experiments import cost, runner
 from dualprune.experiments.accuracy import _over_random, _uses
@@ -29,11 +29,12 @@ from dualprune.experiments.present import tabulate
 from dualprune.experiments.removed import _removed
 from dualprune.experiments.results import NUMBERS, Line, append, read
 from dualprune.experiments.runner import _alone, lines_of, missing, run, workplace
-from dualprune.experiments.setting import settings
+from dualprune.experiments.setting import pixels_of, settings
 from dualprune.experiments.table import as_latex, as_markdown
 from dualprune.experiments.work import is_recorded, make_recording, train_on
 from dualprune.files import read_json, seal, write_json
 from dualprune.train import Result, silent
+from tests.photos import BROKEN, make_photos
 
 SMALL = "sampling-cifar10"  # few rows
 TIMES = ("training_seconds", "recording_seconds")
@@ -72,7 +73,8 @@ def test_every_experiment_runs_and_is_drawn(name, out):
     assert {line.key for line in lines} == {cell.key for cell in grid.cells()}
     assert missing(grid, out) == []
     table = tabulate(grid, lines)
-    assert (table is None) == (not lines or KINDS[grid.kind].rows is None)
+    kind = KINDS[grid.kind]
+    assert (table is None) == (kind.table is None and (not lines or kind.rows is None))
     if table is not None:
         assert all(entry.ours for row in table.rows.values() for entry in row)
         for name_ in table.rows:
@@ -442,9 +444,26 @@ def test_a_table_says_in_what_its_rows_differ_from_the_papers():
     for name, note in (
         ("cifar10", "EL2N, here: method el2n"),
         ("equal-iterations", "DUAL+beta, equal iterations, lr 0.05, here: iterations 35, lr 0.05"),
+        ("dynamic-cifar10", "InfoBatch, here: epochs 5, from 90% pruned 2"),
     ):
         grid = smoke(name)
         assert note in tabulate(grid, list(table_lines(grid))).notes
+
+
+def test_brackets_are_spoken_of_where_there_are_some():
+    for name, printed in (("cifar10", True), ("ablation-t", False), ("dynamic-cifar10", False)):
+        grid = smoke(name)
+        assert bool(grid.printed) or not printed
+        assert ("in brackets" in tabulate(grid, list(table_lines(grid))).title) == printed
+
+
+def test_the_theory_says_when_both_scores_turn(dualprune, tmp_path):
+    code, printed, said = dualprune("reproduce", "theory", "--out", tmp_path)
+    assert code == 0, said
+    shown = (tmp_path / "theory-cpu/table.md").read_text()
+    assert "| learning rate 0.01, J = 10 | 98 | 11 | 29 |" in shown
+    assert "| learning rate 0.0005, J = 10 | 2091 | 320 | 686 |" in shown
+    assert "J = 100" in printed
 
 
 def test_what_seeds_have_in_common_is_one_number_and_how_they_rank_deviates():
@@ -492,7 +511,7 @@ def test_the_list_names_every_experiment():
     ).stdout
     for experiment in experiments().values():
         assert experiment.name in printed
-        assert experiment.title in printed
+        assert experiment.at("paper").title in printed
     assert "fig:" not in printed
 
 
@@ -500,7 +519,7 @@ def test_a_dry_run_counts_what_is_missing(tmp_path):
     with reproduce(tmp_path, "--dry-run") as process:
         printed, said = process.communicate()
     assert process.returncode == 0, said
-    assert printed.startswith("2 recordings and 6 trainings are to be done"), printed
+    assert printed.startswith("2 recordings and 10 trainings are to be done"), printed
     assert not [*tmp_path.iterdir()]
 
 
@@ -509,7 +528,65 @@ def test_a_dry_run_needs_no_data(dualprune, tmp_path, monkeypatch):
     words = ("reproduce", "long-tail-cifar10-100", "--dry-run", "--out", tmp_path / "out")
     code, printed, said = dualprune(*words)
     assert (code, said) == (0, "")
-    assert printed.startswith("3 recordings and 90 trainings are to be done, about ")
+    assert printed.startswith("3 recordings and 120 trainings are to be done, about ")
+
+
+def test_a_plan_counts_what_several_experiments_share_once(dualprune, tmp_path):
+    words = ("reproduce", "--dry-run", "--scale", "smoke", "--out", tmp_path / "out")
+    code, printed, said = dualprune(*words)
+    assert (code, said) == (0, "")
+    rows = [line.split() for line in printed.splitlines()[1:]]
+    assert [row[0] for row in rows] == list(experiments())
+    counts = {row[0]: (int(row[1]), int(row[2])) for row in rows}
+    assert counts["moon-evolution"] == (1, 0)
+    assert counts["cifar10"][0] == 1, "one of its two recordings is there by then"
+    assert counts["cifar100"] != counts["cifar10"]
+    seen, cells = set(), set()
+    for experiment in experiments().values():
+        grid = experiment.at("smoke")
+        seen |= {each.digest for each in recordings(list(grid.cells()))}
+        if KINDS[grid.kind].trains:
+            cells |= {cell.settings for cell in grid.cells() if not cell.row.is_whole}
+    assert sum(count for count, _ in counts.values()) == len(seen)
+    assert sum(count for _, count in counts.values()) == len(cells)
+
+
+@pytest.fixture
+def files(tmp_path):
+    """A setting of image files, as ImageNet comes, and the training images among them."""
+    photos = tmp_path / "photos"
+    make_photos(photos, each=12)
+    (photos / BROKEN).unlink()
+    images, test = (list_training(photos) for _ in range(2))
+    setting = replace(settings()["smoke"], samples=None, loaded=(images, test))
+    return replace(setting, train=setting.train | {"size": 8}), images
+
+
+def test_image_files_are_corrupted_as_squares_of_the_size_that_is_trained_on(files):
+    setting, images = files
+    shifted = setting.images({"images": 0.5}, 0)
+    clean = pixels_of(images, np.arange(len(images)), 8)
+    assert shifted.images.pixels.shape == clean.shape == (len(images), 8, 8, 3)
+    differ = (shifted.images.pixels != clean).any(axis=(1, 2, 3))
+    assert set(np.flatnonzero(differ)) <= set(shifted.wrong["images"])
+    assert len(shifted.wrong["images"]) == len(images) // 2
+    setup = setting.setup(shifted, "cnn-small", {})
+    assert setup.batches.shape == setup.test_batches.shape == (3, 8)
+
+
+def test_more_files_than_fit_into_memory_are_not_corrupted(files, monkeypatch):
+    monkeypatch.setattr("dualprune.experiments.setting.IN_MEMORY", 100)
+    with pytest.raises(InputError, match="only what fits into 0 GiB is corrupted"):
+        files[0].images({"images": 0.25}, 0)
+
+
+@pytest.mark.parametrize(("name", "sheets"), [("kept-and-pruned", 2), ("corruptions", 1)])
+def test_pictures_of_image_files_are_drawn(name, sheets, files, tmp_path):
+    grid = replace(smoke(name), setting=files[0])
+    lines = run_here(grid, tmp_path / "out")
+    drawn = draw(grid, lines, tmp_path, tmp_path / "out")
+    assert len(drawn) == sheets
+    assert all(path.stat().st_size > 1000 for path in drawn)
 
 
 def test_the_shapes_of_named_sets_are_known_without_them():

@@ -10,7 +10,10 @@ from inspect import signature
 import pytest
 
 from dualprune.dynamic import DYNAMIC
+from dualprune.experiments.contents import NAMES, contents, papers_title
+from dualprune.experiments.cost import SETS
 from dualprune.experiments.experiment import SCALES, experiments, find_experiment, read
+from dualprune.experiments.grid import ANEW, SHORTER
 from dualprune.experiments.kinds import KINDS
 from dualprune.experiments.picture import DRAWINGS
 from dualprune.experiments.setting import SHIFTS, settings
@@ -33,7 +36,7 @@ def resolved(experiment):
         grid = experiment.at(scale)
         for row in grid.rows:
             for share in grid.pruned:
-                if not row.is_dynamic:
+                if row.is_static:
                     yield scale, grid.setting, row, row.method_at(grid.setting, share)
 
 
@@ -94,7 +97,8 @@ def test_equal_iterations_are_those_of_training_on_all_the_data(scale):
 def test_a_row_of_its_own_window_keeps_it_where_the_setting_has_another():
     experiment = find_experiment("ablation-j")
     windows = [method.score_knobs["window"] for *_, method in resolved(experiment)]
-    own = [row.score["window"] for scale in SCALES for row in experiment.at(scale).rows]
+    rows = [row for scale in SCALES for row in experiment.at(scale).rows if row.is_static]
+    own = [row.score["window"] for row in rows]
     assert sorted(set(windows)) == sorted(set(own))
     (dual, *_) = find_experiment("sampling-cifar10").rows
     assert dual.method_at(experiment.at("smoke").setting, 0.5).score_knobs == {"window": 3}
@@ -107,6 +111,65 @@ def test_values_depend_on_the_share_pruned():
     assert cut_offs == [0.0, 0.1, 0.3]
     infobatch = find_experiment("dynamic-cifar10").rows[-2]
     assert [infobatch.at(share).train for share in (0.3, 0.9)] == [{"epochs": 200}, {"epochs": 29}]
+
+
+# What the files say is what the paper did.
+
+
+@every_experiment
+def test_forgetting_counts_events_so_that_never_learned_is_zero(experiment):
+    for scale, _, row, method in resolved(experiment):
+        if method.score == "forgetting":
+            assert method.score_knobs["never_learned"] == "zero", (scale, row.name)
+
+
+@every_experiment
+def test_what_is_cut_off_is_cut_off_by_margins_of_probabilities(experiment):
+    for scale, _, row, method in resolved(experiment):
+        if "cut_off" in method.select_knobs:
+            assert method.reads == {"aum": "aum_prob"}, (scale, row.name)
+        if row.name == "CCS":
+            assert (method.score, method.selector) == ("aum_prob", "stratified"), scale
+
+
+def test_three_seeds_where_the_paper_says_three():
+    three = {each.name for each in ALL if each.at("paper").seeds == 3}
+    tails = {f"long-tail-{data}-{ratio}" for data in ("cifar10", "cifar100") for ratio in (10, 100)}
+    ablations = {"ablation-t", "ablation-cd", "ablation-j"}
+    assert three == tails | ablations | {"imagenet", "label-noise-tiny", "corruption-tiny"}
+
+
+@pytest.mark.parametrize(
+    ("name", "scale", "title"),
+    [
+        ("cifar100", "cpu", "Static pruning of Fashion-MNIST, standing in for CIFAR-100"),
+        ("cifar10", "cpu", "Static pruning of CIFAR-10"),
+        ("cross-cnn-r18", "paper", "Chosen by a 3-layer CNN; trained with ResNet-18; CIFAR-100"),
+        (
+            "cross-cnn-r18",
+            "cpu",
+            "Chosen by cnn-small, standing in for a 3-layer CNN; trained with resnet8, standing in "
+            "for ResNet-18; Fashion-MNIST, standing in for CIFAR-100",
+        ),
+    ],
+)
+def test_titles_say_what_is_run_and_what_it_stands_in_for(name, scale, title):
+    assert find_experiment(name).at(scale).title == title
+
+
+@every_experiment
+def test_no_title_names_data_that_are_not_used(experiment):
+    for scale in experiment.scales:
+        grid = experiment.at(scale)
+        named = grid.title.replace("standing in for ", "*")
+        for data, name in NAMES.items():
+            if data in SETS and data != grid.setting.data:
+                assert not re.search(rf"(?<!\*){name}\b", named), (scale, grid.title)
+
+
+def test_the_list_has_the_titles_of_the_paper():
+    for name, content in contents().items():
+        assert papers_title(content) == find_experiment(name).at("paper").title
 
 
 # What the files say is known: a name that means nothing would be ignored or fail in mid-run.
@@ -173,5 +236,6 @@ def test_a_row_may_change_at_a_scale():
     )
     experiment = read("a-table", content)
     assert (experiment.name, [row.name for row in experiment.rows]) == ("a-table", ["DUAL", "IES"])
-    assert [row.epochs for row in experiment.at("smoke").rows] == [3, "early"]
-    assert [row.epochs for row in experiment.at("paper").rows] == ["early", "early"]
+    assert [row.epochs for row in experiment.at("smoke").rows[:2]] == [3, "early"]
+    assert [row.epochs for row in experiment.at("paper").rows[:2]] == ["early", "early"]
+    assert experiment.at("paper").rows[2:] == (SHORTER, ANEW)

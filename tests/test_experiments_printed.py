@@ -1,5 +1,6 @@
 """What the files of the experiments say the paper printed, against the paper's source."""
 
+import json
 import math
 import re
 from pathlib import Path
@@ -8,6 +9,7 @@ import pytest
 
 from dualprune.experiments.experiment import experiments
 from tests.latex_tables import NUMBER, Number, labels, plain, section, tables
+from tests.printed import EXPECTED, printed
 
 PAPER = Path(__file__).parents[2] / "shared" / "paper.tex"
 ALL = list(experiments().values())
@@ -107,6 +109,12 @@ def paper(source):
     return tables(source)
 
 
+def test_no_printed_number_has_changed_since_it_was_compared_with_the_paper():
+    assert printed() == json.loads(EXPECTED.read_text()), (
+        "compare with the paper's source at hand, then run `python -m tests.printed`"
+    )
+
+
 @with_paper
 @every_experiment
 def test_printed_numbers_are_those_of_the_paper(experiment, source, paper):
@@ -121,8 +129,8 @@ def test_no_number_of_any_table_of_the_paper_is_left_out(source, paper):
     assert len(numbers) == 1207
     assert sum(number.deviation is not None for number in numbers) == 1076
     twice, again, only_in_text = 20, 3, 6  # one table is printed twice, dynamic-noise repeats some
-    printed = sum(len(list(entries(each))) for each in ALL)
-    assert printed == len(numbers) - twice + again + only_in_text
+    in_files = sum(len(list(entries(each))) for each in ALL)
+    assert in_files == len(numbers) - twice + again + only_in_text
 
 
 @with_paper
@@ -130,12 +138,12 @@ def test_no_number_of_any_table_of_the_paper_is_left_out(source, paper):
 def test_accuracy_on_all_the_data_is_that_of_the_caption(experiment, paper):
     position = panel_of(experiment)[1]
     captions = [NUMBER.findall(t.caption) for t in paper if is_source(t, experiment)]
-    printed = {float(numbers[position]) for numbers in captions if numbers}
+    in_caption = {float(numbers[position]) for numbers in captions if numbers}
     everything = experiment.printed.get("everything")
     if everything is None:
-        assert not printed
+        assert not in_caption
     else:
-        assert printed == {everything}
+        assert in_caption == {everything}
         assert experiment.deviations.get("everything") is None
 
 

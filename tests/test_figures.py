@@ -352,6 +352,16 @@ def test_colours_follow_the_time():
     assert bar.get_xlabel() == "total time\n(% of training on all the data)"
 
 
+def test_what_is_to_beat_is_black_and_not_among_the_colours():
+    grid = numbers().grid
+    time = {name: np.full((3, 2), cost) for name, cost in zip(NAMES, (9.0, 1, 2, 3), strict=True)}
+    axes = figures.accuracy_by_time(one_axes(), SHARES, grid, time, to_beat=NAMES[:1])
+    assert [line.get_linestyle() for line in axes.lines] == ["--", "-", "-", "-"]
+    assert axes.lines[0].get_color() == "black"
+    (bar,) = [each for each in axes.figure.axes if each is not axes]
+    np.testing.assert_allclose(bar.get_xlim(), [1, 3])
+
+
 def test_removal_lies_between_perfect_and_random():
     _, (axes,), _ = usual("removed_curves")
     perfect, by_chance = axes.lines[-2:]

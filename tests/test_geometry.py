@@ -12,6 +12,7 @@ from dualprune.errors import InputError
 from dualprune.select import neighbours as module
 from dualprune.select.boss import boss
 from dualprune.select.d2 import d2, forward, greedy
+from dualprune.select.infomax import infomax
 from dualprune.select.k_center import k_center
 from dualprune.select.keys import ties
 from dualprune.select.neighbours import graph, nearest
@@ -38,6 +39,7 @@ everywhere = {
     "k_center uniform": partial(k_center, balance="uniform"),
     "boss": boss,
     "boss, few neighbours": partial(boss, neighbours=2),
+    "infomax": infomax,
 }
 every = pytest.mark.parametrize("fn", everywhere.values(), ids=everywhere)
 scoring = pytest.mark.parametrize("fn", [d2, partial(d2, scope="global"), boss])

@@ -20,7 +20,7 @@ def parameters(model):
 
 @pytest.mark.parametrize("name", MODELS["images"])
 def test_logits_are_the_head_of_the_features(name):
-    for channels, size in ((1, 32 if name == "vgg16" else 8), (3, 65)):
+    for channels, size in ((1, {"vgg16": 32, "cnn-wide": 12}.get(name, 8)), (3, 65)):
         model = build(name, "images", classes=7, shape=(channels, size))
         images = torch.randn(3, channels, size, size)
         assert model(images).isfinite().all(), "with the statistics of the batch"
@@ -49,6 +49,28 @@ def test_the_cnn_has_the_parameters_counted_by_hand():
         convolutions, normalisations = 9 * (3 * a + a * b + b * c), 2 * (a + b + c)
         model = build(name, "images", classes=10, shape=(3, 32))
         assert parameters(model) == convolutions + normalisations + 10 * c + 10
+
+
+def test_the_three_layers_of_the_paper_have_as_many_weights_as_in_its_code():
+    model = build("cnn-wide", "images", classes=100, shape=(3, 32))
+    assert parameters(model) == 6_014_820
+    assert not any("Norm" in type(each).__name__ for each in model.modules())
+    with torch.no_grad():
+        assert model.body(torch.zeros(1, 3, 32, 32)).shape == (1, 1024, 11, 11)
+        assert model.body(torch.zeros(1, 3, 12, 12)).shape == (1, 1024, 1, 1)
+    with pytest.raises(InputError, match="cnn-wide needs images of 12 pixels or more, got 11"):
+        build("cnn-wide", "images", classes=100, shape=(3, 11))
+
+
+def test_logits_are_computed_in_float32_where_the_body_is_not():
+    model = build("resnet8", "images", classes=7, shape=(3, 8)).eval()
+    images = torch.randn(5, 3, 8, 8)
+    with torch.no_grad(), torch.autocast("cpu", torch.bfloat16):
+        assert model.body(images).dtype == torch.bfloat16
+        logits, features = model(images), model.last_features
+    assert logits.dtype == features.dtype == torch.float32
+    assert torch.equal(logits, model.head(features))
+    assert not torch.equal(logits, logits.bfloat16().float()), "nothing is rounded after the body"
 
 
 @pytest.mark.parametrize(

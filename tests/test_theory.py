@@ -48,7 +48,7 @@ def assumed_points(draw):
 
 
 def until_flipped(points, eta, window):
-    updates = 64
+    updates = max(64, window)
     while (found := flips(learn(points, eta, updates), window)).v is None and updates < CAP:
         updates *= 4
     return found
@@ -234,6 +234,22 @@ def test_dual_turns_to_the_right_point_strictly_earlier(points, window):
         assert found.v is not None
         assert found.vm <= found.vm_variance < found.v
         eta /= 2
+
+
+@repeatable
+@given(points=assumed_points(), share=st.floats(0.05, 0.4))
+def test_with_a_window_of_100_the_learning_rate_must_be_smaller(points, share):
+    found = until_flipped(points, share * eta_limit(points), 100)
+    assert found.vm < found.v
+
+
+def test_with_a_window_of_100_it_fails_near_the_limit_where_both_turn_at_once():
+    points = np.array([[1.0, 0.0], [2.1, 2.5]])
+    assert assumption_holds(points)
+    shares = (0.999, 0.75, 0.5, 0.25)
+    times = [flips(learn(points, s * eta_limit(points), 500), 100)[:2] for s in shares]
+    assert times == [(0, 0), (0, 0), (1, 0), (10, 0)]
+    assert flips(learn(points, 0.999 * eta_limit(points), 500), 10)[:2] == (6, 1)
 
 
 @repeatable

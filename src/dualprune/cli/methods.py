@@ -11,7 +11,7 @@ from rich.text import Text
 
 from dualprune.dynamic import DYNAMIC
 from dualprune.errors import InputError, did_you_mean
-from dualprune.method.named import named_methods
+from dualprune.method.named import in_words, named_methods
 from dualprune.run.derived import DERIVED
 from dualprune.score import SCORES
 from dualprune.select import SELECTORS
@@ -24,10 +24,11 @@ TABLES: dict[str, Mapping[str, Callable[..., Any]]] = {
 }
 
 NOT_IMPLEMENTABLE = {
-    "SIMS": "Grosz et al., 2024. arXiv:2409.13915. No code is public, and what is public of the "
-    "paper does not say how its terms are combined and sampled.",
-    "InfoMax": "Tan et al., 2025. arXiv:2506.01701. No code is public; score, solver and settings "
-    "cannot be told from public sources.",
+    "SIMS": "Grosz et al., 2024. arXiv:2409.13915. Its three terms are known: the distance to the "
+    "nearest other class divided by that to the own one, the length of the features, and 1 minus "
+    "the Jensen-Shannon divergence of several models' predictions. Not known, and no code is "
+    "public: how the terms are normalised and combined into one score, from which density samples "
+    "are drawn at a share pruned, and how draws by class and over all classes are mixed."
 }
 
 
@@ -99,14 +100,7 @@ def published(row: Mapping[str, Any]) -> dict[str, str]:
         flat |= value if name in ("score", "select") else {name: value}
     if "reads" in flat:
         flat["reads"] = ", ".join(map("=".join, flat["reads"].items()))
-    return {name: _by_share(value) for name, value in flat.items() if name != "about"}
-
-
-def _by_share(value: Any) -> str:
-    if not isinstance(value, dict):
-        return str(value)
-    first, *others = ((float(at), what) for at, what in value.items())
-    return ", ".join([str(first[1]), *(f"from {at:.0%} pruned {what}" for at, what in others)])
+    return {name: in_words(value) for name, value in flat.items() if name != "about"}
 
 
 def _entries(fn: Callable[..., Any]) -> dict[str, str]:

@@ -14,7 +14,7 @@ from dualprune.cli.progress import duration
 from dualprune.data import load
 from dualprune.errors import MissingError
 from dualprune.experiments import Scale
-from dualprune.experiments.contents import check_experiment, contents
+from dualprune.experiments.contents import check_experiment, contents, papers_title
 
 if TYPE_CHECKING:
     from dualprune.experiments.grid import Grid
@@ -22,10 +22,15 @@ if TYPE_CHECKING:
 
 
 def reproduce(
-    name: Annotated[str | None, typer.Argument(help="Which; without it, all are listed.")] = None,
+    name: Annotated[
+        str | None, typer.Argument(help="Which; without it, all are listed (--dry-run: planned).")
+    ] = None,
     *,
     scale: Annotated[
-        Scale, typer.Option(help="The paper's protocol, one for two cores, or one of seconds.")
+        Scale,
+        typer.Option(
+            help="The paper's protocol, one for two cores with some or all images, or seconds."
+        ),
     ] = "cpu",
     out: Annotated[Path, typer.Option(help="Folder to write; run again with it to resume.")] = Path(
         "reproduced"
@@ -43,6 +48,9 @@ def reproduce(
 
     If it is interrupted, run the same command again: it resumes.
     """
+    if name is None and dry_run:
+        _print_plan(scale, out, processes)
+        return
     if name is None:
         _print_list()
         return
@@ -66,7 +74,19 @@ def _print_list() -> None:
     table = RichTable("name", "what", "scales", box=None)
     table.columns[0].no_wrap = True
     for name, content in contents().items():
-        table.add_row(name, content["title"], " ".join(content["scales"]))
+        table.add_row(name, papers_title(content), " ".join(content["scales"]))
+    Console().print(table)
+
+
+def _print_plan(scale: Scale, out: Path, processes: int | None) -> None:
+    """Print of every experiment what it adds to those before it."""
+    from dualprune.experiments import cost, runner  # noqa: PLC0415 - loads torch
+
+    table, total = RichTable("name", "recordings", "trainings", "time", "so far", box=None), 0.0
+    for name, left in cost.plan(scale, runner.workplace(out), processes):
+        total += left.seconds
+        counts = (str(left.recordings), str(left.trainings))
+        table.add_row(name, *counts, duration(left.seconds), duration(total))
     Console().print(table)
 
 

@@ -4,4 +4,4 @@ from typing import Literal
 
 __all__ = ["Scale"]
 
-Scale = Literal["paper", "cpu", "smoke"]
+Scale = Literal["paper", "cpu", "cpu-full", "smoke"]

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dualprune.experiments.grid import WHOLE, Cell, Grid, Row
+from dualprune.experiments.grid import ANEW, SHORTER, WHOLE, Cell, Grid, Row
 from dualprune.experiments.kind import Kind, Rows
 from dualprune.experiments.removed import measure_damage
 from dualprune.experiments.results import Line, by_share, seed_means, shares_of
@@ -34,7 +34,7 @@ _POINTS = 101  # to the percent
 def _measure(cell: Cell, home: Path, watch: Watch) -> dict[str, Any]:
     if cell.row.is_whole:
         return train_on_all(cell, home, watch)
-    if cell.row.is_dynamic:
+    if not cell.row.is_static:
         return train_on(cell, home, None, watch)
     coreset = chosen(cell, home)
     return measure_damage(cell, coreset) | train_on(cell, home, coreset, watch)
@@ -54,6 +54,14 @@ def whole_data(grid: Grid, lines: Sequence[Line]) -> str:
     printed, deviation = (n.get(WHOLE.name, nan) for n in (grid.printed, grid.deviations))
     entry = Entry(reached, printed, deviation)
     return f"; training on all the data reaches {entry}" if reached else ""
+
+
+def cost_notes(rows: Rows) -> tuple[str, ...]:
+    """Say what the rows that cost the same are for, if they are there."""
+    names = " and ".join(row.name for row in (SHORTER, ANEW) if row.name in rows)
+    if not names:
+        return ()
+    return (f"{names}: as many images as training on what is kept at that share, no recording",)
 
 
 def cost_table(grid: Grid, lines: Sequence[Line]) -> Table:
@@ -82,7 +90,7 @@ def _draw(grid: Grid, lines: Sequence[Line], folder: Path, home: Path) -> Iterat
         return  # nothing to compare yet
     yield from _draw_accuracy(whole, others, folder)
     yield from _draw_gains(grid.rows, others, folder)
-    if any("uses" in line.values for line in others):
+    if any("uses" in line.values for line in others if line.row != ANEW.name):
         yield from _draw_dynamic(whole, others, folder)
 
 
@@ -96,7 +104,10 @@ def _draw_accuracy(whole: Sequence[Line], others: Sequence[Line], folder: Path) 
     curves, costly, bars = figure(7, 4.5), figure(7, 5.5), figure(7, 1 + 0.35 * len(training))
     accuracy_curves(curves.add_subplot(), shares, accuracy, full=full)
     yield save(curves, folder / "accuracy")[0]
-    accuracy_by_time(costly.add_subplot(), shares, accuracy, cost, full=full, unit=_COST)
+    beat = [row.name for row in (SHORTER, ANEW) if row.name in accuracy]
+    accuracy_by_time(
+        costly.add_subplot(), shares, accuracy, cost, full=full, unit=_COST, to_beat=beat
+    )
     yield save(costly, folder / "accuracy-by-cost")[0]
     means = [{row: seed_means(rows[row]) for row in rows} for rows in (recording, training)]
     time_bars(bars.add_subplot(), *means, full=images, unit=_COST)

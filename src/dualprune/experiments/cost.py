@@ -2,7 +2,7 @@
 
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -11,6 +11,7 @@ import numpy as np
 import torch
 
 from dualprune.data import Images, in_memory, long_tail
+from dualprune.experiments.experiment import experiments
 from dualprune.experiments.grid import Cell, Recording, recordings
 from dualprune.experiments.kinds import KINDS
 from dualprune.experiments.setting import Shifted, settings
@@ -38,10 +39,19 @@ class Cost:
     processes: int
 
 
-def estimate(todo: Sequence[Cell], home: Path, processes: int | None) -> Cost:
-    """Measure a short training of every model that occurs, and add up."""
+def estimate(
+    todo: Sequence[Cell], home: Path, processes: int | None, recorded: Container[str] = frozenset()
+) -> Cost:
+    """Measure a short training of every model that occurs, and add up.
+
+    `recorded` are digests of recordings that will be there, beside those that are.
+    """
     torch.set_num_threads(1)
-    needed = [wanted for wanted in recordings(todo) if not is_recorded(wanted, home)]
+    needed = [
+        wanted
+        for wanted in recordings(todo)
+        if wanted.digest not in recorded and not is_recorded(wanted, home)
+    ]
     seconds = sum(wanted.setting.record * _epoch(wanted) for wanted in needed)
     trained = [
         cell
@@ -51,6 +61,21 @@ def estimate(todo: Sequence[Cell], home: Path, processes: int | None) -> Cost:
     seconds += sum(passes(cell) * _epoch(cell) for cell in trained)
     workers = processes or os.cpu_count() or 1
     return Cost(len(needed), len(trained), seconds / workers, workers)
+
+
+def plan(scale: str, home: Path, processes: int | None) -> Iterator[tuple[str, Cost]]:
+    """Give what each experiment adds, in the order of the paper: what an earlier one did is there.
+
+    A cell of the same settings is trained once, and several experiments may read one recording.
+    """
+    recorded: set[str] = set()
+    trained: set[str] = set()
+    for experiment in experiments().values():
+        cells = {cell.settings: cell for cell in experiment.at(scale).cells()}
+        todo = [cell for settings, cell in cells.items() if settings not in trained]
+        yield experiment.name, estimate(todo, home, processes, recorded)
+        trained |= cells.keys()
+        recorded |= {source.digest for source in recordings(todo)}
 
 
 def passes(cell: Cell) -> float:

@@ -7,25 +7,30 @@ from typing import Any, get_args
 
 from dualprune.errors import InputError
 from dualprune.experiments import Scale
-from dualprune.experiments.contents import check_experiment, contents
-from dualprune.experiments.grid import Grid, Row
+from dualprune.experiments.contents import called, check_experiment, contents
+from dualprune.experiments.grid import Grid, Row, same_cost
 from dualprune.experiments.kinds import KINDS
-from dualprune.experiments.setting import settings
+from dualprune.experiments.setting import Setting, settings
+from dualprune.method.named import in_words
 
 SCALES = get_args(Scale)
+_ALIKE = {"cpu-full": "cpu"}  # scales at which rows change as at another one
 
 
 @dataclass(frozen=True)
 class Experiment:
     """What is varied, what the paper printed, and what stands in at each scale.
 
-    `source` names the labels of the paper's tables and figures, or of a section where a number is
-    only in the text; a table without a label is named by words of its caption. `printed` holds the
-    paper's accuracies in percent: a number per share pruned for each row, nan where it printed
-    none, and one number for `everything`; `deviations` likewise. Of an agreement, it holds the
-    shares that two rows have in common, named ``"one & other"``. `doubts` says of rows, or of
-    `everything`, why not to trust them. `rows_at` holds the rows that change at a scale, by both
-    names.
+    In `title`, ``{data}``, ``{model}`` and ``{recorded}`` stand for the data, the model that is
+    trained and the one whose training is recorded. `source` names the labels of the paper's tables
+    and figures, or of a section where a number is only in the text; a table without a label is
+    named by words of its caption. `printed` holds the paper's accuracies in percent: a number per
+    share pruned for each row, nan where it printed none, and one number for `everything`;
+    `deviations` likewise. Of an agreement, it holds the shares that two rows have in common, named
+    ``"one & other"``. `doubts` says of rows, or of `everything`, why not to trust them, or what the
+    paper leaves open and what is done here. `seeds` is how often the paper repeats it, if not as
+    often as its setting says. `rows_at` holds the rows that change at a scale, by both names; at
+    `cpu-full` those of `cpu`, too.
     """
 
     name: str
@@ -38,6 +43,7 @@ class Experiment:
     model: str | None = None
     shift: dict[str, float] = field(default_factory=dict)
     draw: str | None = None
+    seeds: int | None = None
     printed: dict[str, Any] = field(default_factory=dict)
     deviations: dict[str, Any] = field(default_factory=dict)
     doubts: dict[str, str] = field(default_factory=dict)
@@ -50,11 +56,11 @@ class Experiment:
             raise InputError(f"{self.name} has no scale {scale!r}; choose one of {possible}")
         setting, kind = settings()[self.scales[scale]], KINDS[self.kind]
         shares = tuple(setting.pruned or self.pruned)
-        rows = tuple(self.rows_at.get((scale, row.name), row) for row in self.rows)
+        rows = tuple(self._row_at(scale, row) for row in self.rows)
         changes = [
-            f"{row.name}, here: {_differences(row, here)}"
+            f"{row.name}, here: {words}"
             for row, here in zip(self.rows, rows, strict=True)
-            if here != row
+            if (words := _differences(row, here))
         ]
         printed, deviations = (
             {name: _at_shares(row, self.pruned, shares) for name, row in numbers.items()}
@@ -64,11 +70,11 @@ class Experiment:
             name=self.name,
             scale=scale,
             kind=self.kind,
-            title=self.title,
+            title=self._title(setting, rows),
             setting=setting,
-            rows=rows,
+            rows=rows + (same_cost(rows) if kind.trains else ()),
             pruned=shares,
-            seeds=1 if kind.one_seed else setting.seeds,
+            seeds=1 if kind.one_seed else min(self.seeds or setting.seeds, setting.seeds),
             model=setting.stand_in(self.model),
             whole=kind.trains,
             shift=self.shift,
@@ -78,6 +84,21 @@ class Experiment:
             deviations=deviations,
             notes=(*(f"{row}: {doubt}" for row, doubt in self.doubts.items()), *changes),
         )
+
+    def _row_at(self, scale: str, row: Row) -> Row:
+        return self.rows_at.get((scale, row.name)) or self.rows_at.get(
+            (_ALIKE.get(scale, scale), row.name), row
+        )
+
+    def _title(self, setting: Setting, rows: Iterable[Row]) -> str:
+        """Say what is run here, and what it stands in for."""
+        pairs = {"data": (setting.data, settings()[self.scales["paper"]].data)}
+        if self.model is not None:
+            pairs["model"] = (setting.stand_in(self.model), self.model)
+        for row, here in zip(self.rows, rows, strict=True):
+            if row.recorded is not None:
+                pairs["recorded"] = (setting.stand_in(here.recorded), row.recorded)
+        return self.title.format_map({name: called(*pair) for name, pair in pairs.items()})
 
 
 def _at_shares(numbers: Any, printed: list[float], shares: Iterable[float]) -> Any:
@@ -89,12 +110,12 @@ def _at_shares(numbers: Any, printed: list[float], shares: Iterable[float]) -> A
 
 
 def _differences(row: Row, here: Row) -> str:
-    """Say in what a row differs at a scale from the paper's."""
+    """Say in what a row differs at a scale from the paper's; the title says which model."""
     differences: list[tuple[str, Any]] = []
     for name, value in vars(here).items():
-        if value != getattr(row, name):
+        if value != getattr(row, name) and name != "recorded":
             differences += value.items() if isinstance(value, dict) else [(name, value)]
-    return ", ".join(f"{name} {value}" for name, value in differences)
+    return ", ".join(f"{name} {in_words(value)}" for name, value in differences)
 
 
 @cache

@@ -5,12 +5,15 @@ from dataclasses import MISSING, dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any
 
+from dualprune.coreset import worth
 from dualprune.dynamic import DYNAMIC
 from dualprune.experiments.setting import Setting
 from dualprune.files import seal
 from dualprune.method import Method, find_method, needs
 from dualprune.method.named import at_share
 from dualprune.signatures import knobs, name_of
+from dualprune.train.order import steps_per_epoch
+from dualprune.train.recipe import Recipe
 from dualprune.train.setup import model_identity
 
 Key = tuple[str, str, str, float, int]
@@ -57,6 +60,11 @@ class Row:
         return isinstance(self.method, str) and self.method in DYNAMIC
 
     @property
+    def is_static(self) -> bool:
+        """Whether a method chooses, once and for all, what it trains on."""
+        return bool(self.method) and not self.is_dynamic
+
+    @property
     def is_whole(self) -> bool:
         """Whether it is the training on all the data that others are compared with."""
         return self == WHOLE
@@ -95,6 +103,34 @@ class Row:
 
 
 WHOLE = Row("everything", "")
+SHORTER = Row(worth.SHORTER, "")
+ANEW = Row(worth.ANEW, "random-dynamic")
+
+
+def same_cost(rows: Iterable[Row]) -> tuple[Row, ...]:
+    """Give the ways to train that cost as much as on what these rows keep, and record nothing.
+
+    >>> [row.name for row in same_cost([Row("DUAL", "dual")])]
+    ['all the data, shorter', 'a new random part every epoch']
+    """
+    has_anew = any(row.method == ANEW.method for row in rows)
+    return (SHORTER,) if has_anew else (SHORTER, ANEW)
+
+
+def same_cost_length(row: Row, recipe: Recipe, kept: int, samples: int) -> dict[str, int]:
+    """Give how long such a row trains, where a coreset has this many of all the samples.
+
+    >>> from dualprune.train.recipe import recipes
+    >>> same_cost_length(SHORTER, recipes()["cifar10"], 5_000, 50_000)
+    {'iterations': 7820}
+    >>> same_cost_length(ANEW, recipes()["cifar10"], 5_000, 50_000)
+    {'epochs': 200}
+    """
+    passes = recipe.passes(kept, samples)
+    if row == SHORTER:
+        steps = round(passes * steps_per_epoch(samples, recipe.batch))
+        return {"iterations": max(1, steps)}
+    return {"epochs": max(1, round(passes * samples / kept))}
 
 
 @dataclass(frozen=True)
@@ -186,7 +222,7 @@ class Cell:
 
     @property
     def method(self) -> Method:
-        """What chooses, where the row is neither dynamic nor the training on all the data."""
+        """What chooses, where the row is static."""
         return self.row.method_at(self.setting, self.pruned)
 
     @property
@@ -197,8 +233,9 @@ class Cell:
         content |= {"kind": self.grid.kind, "trained": model_identity(self.model)}
         content |= {"train": row.train, "dynamic": row.dynamic, "pruned": self.pruned}
         content |= {"recorded": [source.digest for source in self.recordings], "seed": self.seed}
-        is_static = not (row.is_whole or row.is_dynamic)
-        content["method"] = stated(self.method) if is_static else row.method
+        content["method"] = stated(self.method) if row.is_static else row.method
+        if row in (SHORTER, ANEW):
+            content["length"] = "as much as a coreset costs"
         if self.grid.pairs:
             content["beside"] = [stated(other) for other in self.grid.rows]
             content["seeds"] = self.grid.seeds
@@ -208,7 +245,9 @@ class Cell:
     def recordings(self) -> list[Recording]:
         """What must be recorded before: nothing for dynamic methods and those that read labels."""
         row, setting = self.row, self.setting
-        if row.is_dynamic or (not row.is_whole and needs([self.method]) == {"labels"}):
+        if not (row.is_static or row.is_whole):
+            return []
+        if row.is_static and needs([self.method]) == {"labels"}:
             return []
         runs = 1 if row.is_whole else self.method.runs
         model = setting.stand_in(row.recorded) if row.recorded else self.model

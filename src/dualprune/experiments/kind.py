@@ -7,7 +7,7 @@ from typing import Any
 
 from dualprune.experiments.grid import Cell, Grid
 from dualprune.experiments.results import Line
-from dualprune.experiments.table import Entry
+from dualprune.experiments.table import Entry, Table
 from dualprune.experiments.work import chosen, identity
 from dualprune.train import Watch
 
@@ -33,6 +33,8 @@ class Kind:
         Brings lines together as the rows of a table, if there is one.
     what
         What the numbers of that table are.
+    table
+        Gives the table instead, where it needs no lines.
     one_seed
         Whether one seed is all it needs.
     looks_back
@@ -45,6 +47,7 @@ class Kind:
     measure: Callable[[Cell, Path, Watch], dict[str, Any]] = measure_choice
     rows: Callable[[Grid, Sequence[Line]], Rows] | None = None
     what: str = ""
+    table: Callable[[Grid], Table] | None = None
     one_seed: bool = False
     looks_back: bool = False
     trains: bool = False

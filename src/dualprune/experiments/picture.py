@@ -10,6 +10,7 @@ from dualprune.data import CORRUPTIONS
 from dualprune.experiments.grid import Cell, Grid
 from dualprune.experiments.kind import Kind
 from dualprune.experiments.results import Line
+from dualprune.experiments.setting import pixels_of
 from dualprune.experiments.work import chosen, images_of, run_of
 from dualprune.method import Arrays
 from dualprune.report.figures import (
@@ -26,6 +27,7 @@ from dualprune.select.beta import log_weights, parameters
 from dualprune.signatures import Array
 
 _COLUMNS = 10
+_MU = 0.25  # appendix C says so
 Draw = Callable[[Sequence[Cell], Path, Path], Iterator[Path]]
 
 
@@ -56,7 +58,7 @@ def _coresets(cells: Sequence[Cell], folder: Path, home: Path) -> Iterator[Path]
 
 
 def _selections(cells: Sequence[Cell], folder: Path, home: Path) -> Iterator[Path]:
-    """Draw selection weights, kept and pruned for each row that samples by a Beta density."""
+    """Draw the chances of the first draw, kept and pruned, of rows that sample by a density."""
     for cell in cells:
         if cell.method.selector != "beta":
             continue
@@ -83,7 +85,7 @@ def _densities(cells: Sequence[Cell], folder: Path, home: Path) -> Iterator[Path
     }
     for name, knobs in densities.items():
         curves = figure(6, 4)
-        beta_densities(curves.add_subplot(), 0.3, **knobs)
+        beta_densities(curves.add_subplot(), _MU, **knobs)
         yield save(curves, folder / f"densities-{name}")[0]
 
 
@@ -102,22 +104,19 @@ def _wrong_labels(cells: Sequence[Cell], folder: Path, home: Path) -> Iterator[P
 def _kept_and_pruned(cells: Sequence[Cell], folder: Path, home: Path) -> Iterator[Path]:
     """Show some images that are kept, and some that are pruned."""
     cell = cells[0]
-    pixels, kept = getattr(images_of(cell).images, "pixels", None), chosen(cell, home).ids
-    if pixels is None:
-        return
-    pruned = np.setdiff1d(np.arange(len(pixels)), kept)
+    images, kept = images_of(cell).images, chosen(cell, home).ids
+    pruned = np.setdiff1d(np.arange(len(images)), kept)
     rng = np.random.default_rng(0)
     for name, ids in (("kept", kept), ("pruned", pruned)):
-        yield _sheet(folder / name, pixels[rng.permutation(ids)[: 4 * _COLUMNS]])
+        shown = rng.permutation(ids)[: 4 * _COLUMNS]
+        yield _sheet(folder / name, pixels_of(images, shown, cell.setting.trained.size))
 
 
 def _corruptions(cells: Sequence[Cell], folder: Path, home: Path) -> Iterator[Path]:  # noqa: ARG001
     """Show some images of each kind of corruption, a row each."""
-    shifted = images_of(cells[0])
-    pixels = getattr(shifted.images, "pixels", None)
-    if pixels is not None:
-        ids = np.concatenate([shifted.wrong[name][:_COLUMNS] for name in CORRUPTIONS])
-        yield _sheet(folder / "corruptions", pixels[ids])
+    shifted, size = images_of(cells[0]), cells[0].setting.trained.size
+    ids = np.concatenate([shifted.wrong[name][:_COLUMNS] for name in CORRUPTIONS])
+    yield _sheet(folder / "corruptions", pixels_of(shifted.images, ids, size))
 
 
 def _sheet(path: Path, pixels: Array) -> Path:

@@ -4,28 +4,32 @@ from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
-from dualprune.experiments.accuracy import whole_data
+from dualprune.experiments.accuracy import cost_notes, whole_data
 from dualprune.experiments.grid import Grid
 from dualprune.experiments.kinds import KINDS
 from dualprune.experiments.results import Line
-from dualprune.experiments.table import Table, as_latex, as_markdown, header, seeds_of
+from dualprune.experiments.table import Table, as_latex, as_markdown, header, seeds_of, shows_paper
 from dualprune.files import make_folders, write
 
 
 def tabulate(grid: Grid, lines: Sequence[Line]) -> Table | None:
     """Bring the lines of a grid together as a table; None where it has none."""
     kind, setting = KINDS[grid.kind], grid.setting
+    if kind.table is not None:
+        return kind.table(grid)
     if kind.rows is None or not lines:
         return None
-    what = f"{setting.judged_on} {kind.what}" if kind.trains else kind.what
-    paper = "; the paper's numbers in brackets" if grid.printed else ""
+    what, rows = kind.what, kind.rows(grid, lines)
+    if kind.trains:
+        what = f"{setting.judged_on} {what}"
+    paper = "; the paper's numbers in brackets" if shows_paper(rows) else ""
     model = grid.model if isinstance(grid.model, str) else type(grid.model).__name__
     how = f"{setting.about}, {model}, {seeds_of(lines)}"
     return Table(
         title=f"{grid.title}: {what}; {how}{paper}{whole_data(grid, lines)}",
         header=header(grid),
-        rows=kind.rows(grid, lines),
-        notes=grid.notes,
+        rows=rows,
+        notes=(*grid.notes, *cost_notes(rows)),
     )
 
 

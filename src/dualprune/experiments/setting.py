@@ -1,12 +1,15 @@
 """Setting: on what, with what and how long an experiment trains, at one scale."""
 
+import os
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, lru_cache, partial
 from typing import Any
 
 import numpy as np
 
-from dualprune.data import CORRUPTIONS, Data, Images, corrupt, flip_labels, load, long_tail
+from dualprune.data import CORRUPTIONS, Data, Images, corrupt, decode, flip_labels, load, long_tail
+from dualprune.data.images import IN_MEMORY
 from dualprune.errors import InputError
 from dualprune.files import read_rows
 from dualprune.select import random
@@ -105,7 +108,7 @@ class Setting:
     def images(self, shift: dict[str, float], seed: int) -> Shifted:
         """Load the images and do to them what an experiment asks for; the last stay in memory."""
         images, test = self.loaded or _loaded(self.data, self.samples)
-        return _shifted(images, test, tuple(shift.items()), seed)
+        return _shifted(images, test, tuple(shift.items()), seed, self.trained.size)
 
     def recorded(self) -> dict[str, Any]:
         """What a recording depends on, beside its model and seed."""
@@ -119,6 +122,7 @@ class Setting:
         return {"data": data, "samples": self.samples, "recipe": self.trained.stated()}
 
 
+@cache
 def settings() -> dict[str, Setting]:
     """All settings, by name."""
     rows = read_rows("dualprune.experiments", "settings.toml")
@@ -145,19 +149,48 @@ def _loaded(data: str, samples: int | None) -> tuple[Data, Data]:
 
 @lru_cache(2)
 def _shifted(
-    images: Data, test: Data, changes: tuple[tuple[str, float], ...], seed: int
+    images: Data, test: Data, changes: tuple[tuple[str, float], ...], seed: int, size: int
 ) -> Shifted:
-    """Flip labels, corrupt images or thin out classes: one of these, or nothing."""
+    """Flip labels, corrupt images or thin out classes: one of these, or nothing.
+
+    Files are read at this size before they are corrupted.
+    """
     shift, classes = dict(changes), len(images.class_names)
     if "labels" in shift:
         labels, flipped = flip_labels(images.labels, shift["labels"], classes, seed=seed)
         return Shifted(replace(images, labels=labels), test, {"labels": flipped})
     if "images" in shift:
-        if not isinstance(images, Images):
-            raise InputError(f"only images can be corrupted, not {images.kind}")
-        corrupted, kind = corrupt(images, shift["images"], seed)
+        corrupted, kind = corrupt(_in_memory(images, size), shift["images"], seed)
         wrong = {name: np.flatnonzero(kind == i) for i, name in enumerate(CORRUPTIONS)}
         return Shifted(corrupted, test, {"images": np.flatnonzero(kind >= 0)} | wrong)
     if "tail" in shift:
         return Shifted(long_tail(images, 1 / shift["tail"], seed), test, {})
     return Shifted(images, test, {})
+
+
+def pixels_of(data: Data, ids: Array, size: int) -> Array:
+    """Give these images, uint8 (ids, height, width, channels); files as squares of this size."""
+    images = _as_images(data)
+    if images.pixels is not None:
+        return np.asarray(images.pixels[ids])
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        return np.stack(list(pool.map(partial(decode, size=size), [images.files[i] for i in ids])))
+
+
+def _in_memory(data: Data, size: int) -> Images:
+    images = _as_images(data)
+    if images.pixels is not None:
+        return images
+    if (needed := len(images) * size * size * 3) > IN_MEMORY:
+        raise InputError(
+            f"{len(images):,} images of {size} x {size} take {needed / 2**30:.1f} GiB, and only "
+            f"what fits into {IN_MEMORY / 2**30:.0f} GiB is corrupted; take fewer or smaller ones"
+        )
+    pixels = pixels_of(images, np.arange(len(images)), size)
+    return replace(images, pixels=pixels, files=(), names=(), squares=None)
+
+
+def _as_images(data: Data) -> Images:
+    if not isinstance(data, Images):
+        raise InputError(f"only images can be shown and corrupted, not {data.kind}")
+    return data

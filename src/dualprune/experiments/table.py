@@ -68,6 +68,11 @@ def by_row(
     return rows
 
 
+def shows_paper(rows: dict[str, list[Entry]]) -> bool:
+    """Whether any entry has a number of the paper, which stands in brackets."""
+    return any(not isnan(entry.paper) for row in rows.values() for entry in row)
+
+
 def header(grid: Grid) -> list[str]:
     """Give the heads of the columns: the shares pruned."""
     return ["pruned", *(f"{100 * share:.3g}%" for share in grid.pruned)]

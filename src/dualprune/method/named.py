@@ -167,10 +167,26 @@ def at_share(values: Mapping[str, Any], pruned: float) -> dict[str, Any]:
     return {name: _at_share(value, pruned) for name, value in values.items()}
 
 
+def in_words(value: Any) -> str:
+    """Say a value that may depend on the share pruned.
+
+    >>> in_words(5), in_words({"0.0": 70, "0.5": 90})
+    ('5', '70, from 50% pruned 90')
+    """
+    if not _is_by_share(value):
+        return str(value)
+    first, *others = ((float(at), what) for at, what in value.items())
+    return ", ".join([str(first[1]), *(f"from {at:.0%} pruned {what}" for at, what in others)])
+
+
 def _at_share(value: Any, pruned: float) -> Any:
-    if not (isinstance(value, dict) and all(_is_number(key) for key in value)):
+    if not _is_by_share(value):
         return value
     return value[max((at for at in value if float(at) <= pruned + 1e-9), key=float)]
+
+
+def _is_by_share(value: Any) -> bool:
+    return isinstance(value, dict) and all(_is_number(key) for key in value)
 
 
 def _is_number(text: str) -> bool:

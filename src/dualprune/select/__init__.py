@@ -6,6 +6,7 @@ from dualprune.select.budget import budget
 from dualprune.select.bws import bws
 from dualprune.select.candidates import Notes
 from dualprune.select.d2 import d2
+from dualprune.select.infomax import infomax
 from dualprune.select.k_center import k_center
 from dualprune.select.moderate import moderate
 from dualprune.select.random import random
@@ -22,6 +23,7 @@ __all__ = [
     "budget",
     "bws",
     "d2",
+    "infomax",
     "k_center",
     "moderate",
     "random",
@@ -30,5 +32,6 @@ __all__ = [
 ]
 
 SELECTORS: dict[str, Function] = {
-    f.__name__: f for f in (top, random, beta, stratified, moderate, k_center, d2, boss, bws)
+    f.__name__: f
+    for f in (top, random, beta, stratified, moderate, k_center, d2, boss, bws, infomax)
 }

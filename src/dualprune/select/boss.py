@@ -20,7 +20,7 @@ from dualprune.errors import InputError
 from dualprune.select.candidates import Notes, Unscored, check_budget, hardest, remaining, scored
 from dualprune.select.d2 import check_neighbours
 from dualprune.select.keys import ties
-from dualprune.select.neighbours import graph
+from dualprune.select.neighbours import cosines
 from dualprune.select.quotas import chosen_of_each, classes, proportional
 from dualprune.signatures import Array
 
@@ -121,16 +121,10 @@ def _importance(scores: Array, alpha: float, beta: float) -> Array:
 
 def _similar(features: Array, neighbours: int) -> tuple[Array, Array, Array]:
     """Give the graph over angles, with every sample also its own neighbour, and similarities."""
-    lengths = np.linalg.norm(features.astype(np.float64), axis=1)
-    units = features / np.where(lengths > 0, lengths, 1)[:, None]
-    starts, others, distances = graph(units, neighbours)
-    own = np.arange(len(units))
-    others = np.insert(others, starts[:-1], own)
-    distances = np.insert(distances, starts[:-1], 0)
-    starts = starts + np.arange(len(starts))
-    ones = (lengths > 0).astype(np.float64)
-    cosines = (np.repeat(ones, np.diff(starts)) + ones[others] - distances**2) / 2
-    return starts, others, 0.5 + 0.5 * cosines
+    starts, others, similar = cosines(features, neighbours)
+    others = np.insert(others, starts[:-1], np.arange(len(features)))
+    similar = np.insert(similar, starts[:-1], features.any(axis=1))
+    return starts + np.arange(len(starts)), others, 0.5 + 0.5 * similar
 
 
 def _representatives(

@@ -101,8 +101,18 @@ def _recorder(
         data=data.fingerprint,
         notes=f"{setup.model_name}, recipe {setup.recipe.name}"
         + (f" at {size} x {size} pixels" if size else "")
-        + f", seed {seed}",
+        + f", seed {seed}"
+        + _precision(setup.batches.device.type, clean),
     )
+
+
+def _precision(device: str, clean: bool) -> str:
+    """Say in what numbers the recorded passes were computed, where not in float32 alone.
+
+    >>> _precision("cuda", False), _precision("cuda", True), _precision("cpu", False)
+    (', passes in bfloat16, logits in float32', '', '')
+    """
+    return ", passes in bfloat16, logits in float32" if device == "cuda" and not clean else ""
 
 
 def seconds_recorded(run: Path) -> float:

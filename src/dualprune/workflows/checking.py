@@ -9,16 +9,15 @@ import numpy as np
 import torch
 
 from dualprune.coreset import Arm, Check, Coreset
-from dualprune.coreset.worth import ALL, ANEW, CORESET, RANDOM, SHORTER
+from dualprune.coreset.worth import ALL, CORESET, RANDOM
 from dualprune.experiments.cost import passes
-from dualprune.experiments.grid import Grid, Row
+from dualprune.experiments.grid import ANEW, SHORTER, Grid, Row
 from dualprune.experiments.results import Line
 from dualprune.experiments.runner import missing, run_loaded, workers
 from dualprune.experiments.setting import Setting
 from dualprune.method import Method
 from dualprune.signatures import Array
 from dualprune.train import Setup, Watch
-from dualprune.train.order import steps_per_epoch
 from dualprune.train.place import useful_threads
 from dualprune.train.setup import hold_out
 
@@ -77,8 +76,6 @@ def _grid(setup: Setup, coreset: Coreset, seeds: int) -> Grid:
         "check", recipe, part, test, seeds=seeds, model=setup.model, judged_on="validation"
     )
     changes = {"judge_every": recipe.epochs, "size": recipe.size}
-    passed = recipe.passes(len(ids), len(others))
-    steps = round(passed * steps_per_epoch(len(others), recipe.batch))
     return Grid(
         name="check",
         kind="accuracy",
@@ -88,8 +85,8 @@ def _grid(setup: Setup, coreset: Coreset, seeds: int) -> Grid:
             Row(CORESET, Method(None, _Known(ids))),
             Row(RANDOM, "random"),
             Row(ALL, "random", pruned=0.0),
-            Row(SHORTER, "random", pruned=0.0, train={"iterations": max(1, steps)}),
-            Row(ANEW, "random-dynamic", train={"epochs": round(passed * len(others) / len(ids))}),
+            SHORTER,
+            ANEW,
         ),
         pruned=(1 - len(ids) / len(others),),
         seeds=seeds,

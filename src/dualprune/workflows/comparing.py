@@ -11,7 +11,7 @@ from torch import nn
 
 from dualprune.data import Columns, Data, Images, load, validation_split
 from dualprune.experiments.accuracy import cost_table
-from dualprune.experiments.grid import Grid, Row
+from dualprune.experiments.grid import Grid, Row, same_cost
 from dualprune.experiments.present import present, tabulate
 from dualprune.experiments.results import Line
 from dualprune.experiments.runner import OURS, InThisProcess, run, run_loaded, workplace
@@ -59,6 +59,9 @@ def compare(
     watch: Watch = silent,
 ) -> Comparison:
     """Train on all the data and on what each method keeps; one recording per seed serves them all.
+
+    Beside them stand two ways that cost as much as training on what is kept and record nothing:
+    all the data for fewer epochs, and another random part in every epoch.
 
     Where there are no test images, a tenth of every class is held out from the start. If it is
     interrupted, call it again: it resumes.
@@ -124,9 +127,7 @@ def grid_of(
 ) -> Grid:
     """Give a grid of these methods, with a setting that records what they need."""
     rows = tuple(_row(method, pruned) for method in dict.fromkeys(methods))
-    static = [
-        row.method_at(setting, share) for row in rows if not row.is_dynamic for share in pruned
-    ]
+    static = [row.method_at(setting, share) for row in rows if row.is_static for share in pruned]
     check_epochs(static, setting.record)
     also = [name for name in signals_for(static) if name not in DEFAULT]
     setting = replace(setting, features=features_for(static, setting.record), also=also)
@@ -135,7 +136,7 @@ def grid_of(
         kind="accuracy",
         title=title,
         setting=setting,
-        rows=rows,
+        rows=rows + same_cost(rows),
         pruned=tuple(pruned),
         seeds=setting.seeds,
         model=setting.model,
@@ -164,7 +165,7 @@ def run_and_present(
 
 def _agreement(grid: Grid) -> Grid:
     """Give the grid that compares what the static methods keep and how their seeds rank."""
-    static = tuple(row for row in grid.rows if not row.is_dynamic)
+    static = tuple(row for row in grid.rows if row.is_static)
     return replace(
         grid,
         name=f"{grid.name}, agreement",

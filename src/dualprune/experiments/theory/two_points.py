@@ -16,6 +16,10 @@ With the deviation S and the mean :math:`\mu` of :math:`\sigma(y)` at the J time
 has the deviation, its appendix the variance :math:`S^2`, which leaves :math:`T_v` as it is and
 can only delay :math:`T_{vm}`. A time is a number of updates; 0 is the untrained model.
 
+Small enough depends on J, which the theorem does not say: a long window that starts at the
+untrained model may hold the turns of both scores, and then both times are 0. With J = 100 that
+happens near the limit of the proof (from half of it on), with J up to 20 nowhere below it.
+
 Probabilities near 1 are not subtracted from each other anywhere: every difference is made from
 the update itself, so that large learning rates can be looked at, too.
 

@@ -4,7 +4,7 @@ Results are drawn as mean and deviation over seeds: each method has an array of 
 (shares, seeds), where a missing number is NaN.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from itertools import cycle
 from typing import TYPE_CHECKING, Any
 
@@ -37,11 +37,13 @@ def accuracy_by_time(
     *,
     full: float | None = None,
     unit: str = "total time",
+    to_beat: Collection[str] = (),
 ) -> "Axes":
     """Draw accuracy against the share pruned, coloured by the mean time that a method takes.
 
     `time` is that of recording and training, as a share of training on all the data; `unit`
-    names what is counted, if it is not time.
+    names what is counted, if it is not time. Methods `to_beat` are black and dashed: they train
+    as long as the others at every share and record nothing.
 
     References
     ----------
@@ -50,12 +52,20 @@ def accuracy_by_time(
     from matplotlib.cm import ScalarMappable  # noqa: PLC0415 - optional
     from matplotlib.ticker import FuncFormatter  # noqa: PLC0415
 
-    means = np.array([mean_and_deviation(np.ravel(time[method]))[0] for method in accuracy])
+    means = np.array(
+        [
+            np.nan if method in to_beat else mean_and_deviation(np.ravel(time[method]))[0]
+            for method in accuracy
+        ]
+    )
     scale = ScalarMappable(cmap=ramp())
     scale.set_array(means[np.isfinite(means)])
     scale.autoscale()
     colors = [scale.to_rgba(mean) if np.isfinite(mean) else REFERENCE for mean in means]
     lines = _curves(axes, pruned, accuracy, colors)
+    for line, method in zip(lines, accuracy, strict=True):
+        if method in to_beat:
+            line.set(color="black", linestyle="--", zorder=3)
     _label_accuracy(axes, "share pruned (%)", lines, accuracy, full)
     axes.figure.colorbar(
         scale,

@@ -60,9 +60,12 @@ def coresets(
 def selection(
     axes: "Sequence[Axes]", variability: Array, confidence: Array, probability: Array, kept: Array
 ) -> "Sequence[Axes]":
-    """Show how likely each sample was to be kept, which ones were, and which were pruned."""
+    """Show how likely each sample was to be drawn first, which were kept and which pruned.
+
+    To be kept is likelier: the more are drawn, the more alike the chances of all become.
+    """
     mask = _mask(kept, len(confidence))
-    moon(axes[0], variability, confidence, probability, "probability of being selected")
+    moon(axes[0], variability, confidence, probability, "probability of the first draw")
     mark(axes[1], variability, confidence, mask, BLUE)
     mark(axes[2], variability, confidence, ~mask, ORANGE)
     axes[1].set_title(f"{mask.sum():,} kept")

@@ -8,7 +8,7 @@ from torch import nn
 from dualprune.errors import InputError, did_you_mean
 from dualprune.train.models.bag import bag
 from dualprune.train.models.mlp import mlp
-from dualprune.train.models.plain import plain
+from dualprune.train.models.plain import plain, three_layers
 from dualprune.train.models.resnet import basic, bottleneck, resnet
 
 __all__ = ["MODELS", "build", "check_model"]
@@ -16,6 +16,7 @@ __all__ = ["MODELS", "build", "check_model"]
 IMAGES: dict[str, Callable[..., nn.Module]] = {
     "cnn": partial(plain, [(32, 1), (64, 1), (128, 1)]),
     "cnn-small": partial(plain, [(16, 1), (32, 1), (64, 1)]),
+    "cnn-wide": three_layers,
     "resnet8": partial(resnet, basic, (1, 1, 1), 16),
     "resnet18": partial(resnet, basic, (2, 2, 2, 2), 64),
     "resnet34": partial(resnet, basic, (3, 4, 6, 3), 64),
@@ -30,7 +31,8 @@ MODELS: dict[str, dict[str, Callable[..., nn.Module]]] = {
 }
 """Models for each kind of data, by name: functions of the classes and of the shape of inputs."""
 
-_SMALLEST = {"cnn": 8, "cnn-small": 8, "vgg16": 32}  # pixels a side, so that all halvings leave one
+# pixels a side, so that one is left at the end
+_SMALLEST = {"cnn": 8, "cnn-small": 8, "cnn-wide": 12, "vgg16": 32}
 
 
 def check_model(name: str, kind: str | None = None) -> None:

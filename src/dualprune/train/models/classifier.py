@@ -1,12 +1,15 @@
 """The parts that all models here have: a body that gives features, and a linear head."""
 
+import torch
 from torch import Tensor, nn
 
 
 class Classifier(nn.Module):
     """Features of shape (batch, width) from a body, logits from a linear head.
 
-    `last_features` are those of the last batch.
+    `last_features` are those of the last batch. Where the body runs in bfloat16, as under
+    `torch.autocast` on GPUs, features are averaged and logits computed in float32: what is recorded
+    of them then has the rounding of the body, and none of its own.
     """
 
     def __init__(self, body: nn.Module, width: int, classes: int) -> None:
@@ -17,13 +20,14 @@ class Classifier(nn.Module):
 
     def features(self, inputs: Tensor) -> Tensor:
         """Penultimate features; those of images are the mean over all positions."""
-        features: Tensor = self.body(inputs)
+        features: Tensor = self.body(inputs).float()
         return features.mean((2, 3)) if features.ndim == 4 else features
 
     def forward(self, inputs: Tensor) -> Tensor:
         features = self.features(inputs)
         self.last_features = features.detach()
-        logits: Tensor = self.head(features)
+        with torch.autocast(features.device.type, enabled=False):
+            logits: Tensor = self.head(features)
         return logits
 
 
