@@ -20,7 +20,7 @@ from torch.utils.hooks import RemovableHandle
 from dualprune.arguments import checked
 from dualprune.errors import InputError
 from dualprune.integrations.recording import Recording
-from dualprune.integrations.torch import PrunedSampler
+from dualprune.integrations.torch import PrunedSampler, indexed
 from dualprune.record import Indexed, Recorder
 from dualprune.record.signals import Signal
 from dualprune.run.signals import DEFAULT
@@ -92,7 +92,7 @@ class RecordDynamics(Callback):
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         with self._recording.no_harm():
-            self._data = _indexed(trainer.train_dataloader)
+            self._data = indexed(trainer.train_dataloader, "DataLoader(Indexed(train), ...)")
             self._hook = _submodule(pl_module, self._source).register_forward_hook(self._look)
             self._recording.active = not trainer.fast_dev_run  # type: ignore[attr-defined] # set from outside
 
@@ -180,19 +180,6 @@ class PruneDynamically(Callback):
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         self._sampler.load_state_dict(state_dict)
-
-
-def _indexed(loader: Any) -> Indexed:
-    """Give the `Indexed` data of a loader, which may be inside a Subset."""
-    data = getattr(loader, "dataset", None)
-    while data is not None and not isinstance(data, Indexed):
-        data = getattr(data, "dataset", None)
-    if data is None:
-        raise InputError(
-            "the training data carries no ids; wrap it: DataLoader(Indexed(train), ...), and pass "
-            f"one loader, not {type(loader).__name__}"
-        )
-    return data
 
 
 def _submodule(module: LightningModule, name: str) -> nn.Module:

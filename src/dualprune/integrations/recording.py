@@ -24,7 +24,7 @@ class Recording:
     """
 
     def __init__(self, path: Path, make: Callable[..., Recorder], *, strict: bool) -> None:
-        self._path, self._make, self._strict = path, make, strict
+        self.path, self._make, self._strict = path, make, strict
         self.active, self.unfinished = False, False
         self.recorder: Recorder | None = None
         self.memory: Mapping[str, Tensor] = {}
@@ -42,7 +42,7 @@ class Recording:
                 raise
             self.active = False
             warnings.warn(
-                f"recording into {self._path} has ended, training goes on: {error}",
+                f"recording into {self.path} has ended, training goes on: {error}",
                 RuntimeWarning,
                 stacklevel=4,
             )
@@ -52,10 +52,10 @@ class Recording:
 
         A run that lacks epochs before it, as where recording begins later, has them closed up.
         """
-        possible, wanted = len(finished(find_epochs(self._path))) + 1, epoch - self.not_recorded
+        possible, wanted = len(finished(find_epochs(self.path))) + 1, epoch - self.not_recorded
         if possible < wanted:
             warnings.warn(
-                f"{self._path} holds {possible - 1} epochs and the training resumes at epoch "
+                f"{self.path} holds {possible - 1} epochs and the training resumes at epoch "
                 f"{epoch}: it is recorded as epoch {possible}",
                 stacklevel=5,
             )
