@@ -15,7 +15,7 @@ import torch
 pytest.importorskip("transformers")
 pytest.importorskip("trl")
 
-from datasets import concatenate_datasets
+from datasets import Dataset, concatenate_datasets
 from transformers import (
     BertConfig,
     BertForSequenceClassification,
@@ -25,7 +25,7 @@ from transformers import (
 )
 from trl import SFTConfig, SFTTrainer
 
-from dualprune import Indexed, Run, choose
+from dualprune import Indexed, Method, Run, choose
 from dualprune.errors import InputError
 from dualprune.integrations.transformers import watch, with_ids
 
@@ -150,16 +150,17 @@ def test_a_language_model_is_recorded_by_its_mean_token_losses(tmp_path, options
     by_hand = losses_by_hand(model, [words(text)["input_ids"] for text in texts()["text"]])
     np.testing.assert_allclose(run["loss"], [by_hand] * 2, rtol=1e-5)
     assert run.classes is None
-    assert len(choose(tmp_path / "run", "dual+beta", keep=0.2).ids) == TEXTS // 5
+    method = Method("dual", "beta", score_knobs={"window": 2})
+    assert len(choose(run, method, keep=0.2).ids) == TEXTS // 5
 
 
-def sft(folder, train, **options):
+def sft(folder, train, eval_dataset=None, **options):
     here = {"report_to": "none", "disable_tqdm": True, "use_cpu": True, "bf16": False}
     here |= {"dataloader_pin_memory": False, "gradient_checkpointing": False}
     here |= {"save_strategy": "no", "logging_strategy": "no", "num_train_epochs": 2}
     args = SFTConfig(folder, **{**here, "learning_rate": 0.0, **options})
     return SFTTrainer(
-        llama(), args, train_dataset=train, eval_dataset=texts(), processing_class=tokenizer()
+        llama(), args, train_dataset=train, eval_dataset=eval_dataset, processing_class=tokenizer()
     )
 
 
@@ -177,7 +178,7 @@ def sft(folder, train, **options):
     ids=lambda options: next(iter(options)),
 )
 def test_an_unmodified_sft_trainer_is_recorded(tmp_path, options):
-    trainer = sft(tmp_path, with_ids(texts()), **options)
+    trainer = sft(tmp_path, with_ids(texts()), with_ids(texts()), **options)
     watch(trainer, tmp_path / "run", strict=True)
     trainer.train()
     words = tokenizer()
@@ -189,9 +190,8 @@ def test_an_unmodified_sft_trainer_is_recorded(tmp_path, options):
 @pytest.mark.parametrize("recording", [{}, {"eval_steps": [3, 7]}], ids=["training", "passes"])
 def test_the_loss_of_a_completion_is_that_of_its_tokens_alone(tmp_path, recording):
     rows = [text.split() for text in texts()["text"]]
-    split = texts().remove_columns("text")
-    split = split.add_column("prompt", [row[0] for row in rows])
-    split = split.add_column("completion", [" " + " ".join(row[1:]) for row in rows])
+    prompts, completions = [row[0] for row in rows], [" " + " ".join(row[1:]) for row in rows]
+    split = Dataset.from_dict({"prompt": prompts, "completion": completions})
     trainer = sft(tmp_path, with_ids(split))
     watch(trainer, tmp_path / "run", strict=True, **recording)
     trainer.train()
@@ -291,16 +291,13 @@ def test_a_cell_run_twice_begins_again(tmp_path):
     assert first_epochs(tmp_path / "run") == [1, 1, 1, 1]
 
 
-def test_recording_that_begins_in_the_middle_of_a_training(recorded, tmp_path):
+def test_recording_that_begins_in_the_middle_of_a_training(tmp_path):
     """Epoch 3 of the training is epoch 1 of the run, also for a training that resumes later."""
     options = {"save_strategy": "epoch", "num_train_epochs": 5}
+    make_trainer(tmp_path, **options | {"num_train_epochs": 2}).train()
+    checkpoint = str(tmp_path / f"checkpoint-{2 * STEPS}")
     with pytest.warns(UserWarning, match="resumes at epoch 3: it is recorded as epoch 1"):
-        checkpoint = str(recorded / f"checkpoint-{2 * STEPS}")
-        state = Path(checkpoint, "trainer_state.json")
-        without = json.loads(state.read_text()) | {"stateful_callbacks": {}}
-        resumed = shutil.copytree(checkpoint, tmp_path / f"checkpoint-{2 * STEPS}")
-        (resumed / "trainer_state.json").write_text(json.dumps(without))
-        fit(tmp_path / "run", tmp_path, resume=str(resumed), **options)
+        fit(tmp_path / "run", tmp_path, resume=checkpoint, **options)
     assert Run(tmp_path / "run").epochs == 3
     fit(tmp_path / "run", tmp_path, resume=str(tmp_path / f"checkpoint-{4 * STEPS}"), **options)
     assert first_epochs(tmp_path / "run") == [1, 3]
@@ -336,17 +333,17 @@ def test_killed_inside_an_epoch_and_resumed_inside_it(tmp_path):
     check_finite(tmp_path / "run", SAMPLES, SAMPLES, (STEPS - 5) * 16 - 5, SAMPLES)
 
 
-@pytest.mark.parametrize("passes", [False, True], ids=["training", "passes"])
-def test_two_processes_record_and_resume(tmp_path, passes):
+def test_two_processes_record_and_resume(tmp_path):
     launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc_per_node=2"]
     resume = {"resume": str(tmp_path / "checkpoints" / "checkpoint-10"), "num_train_epochs": 3}
     options = {"steps": 7, "save_strategy": "steps", "save_steps": 5, "num_train_epochs": 2}
-    options["recording"] = {"eval_steps": 7} if passes else {}
-    script(tmp_path, *launcher, then=resume, **options)
-    check_run(tmp_path / "run", SAMPLES, 3)
-    assert first_epochs(tmp_path / "run") == [1, 2]
-    parts = sorted(tmp_path.glob("run/attempts/*/*/part*"))
-    assert [part.name[:11] for part in parts] == ["part-0-of-2", "part-1-of-2"] * 4
+    passes = {"run": str(tmp_path / "passes"), "recording": {"eval_steps": 7}}
+    script(tmp_path, *launcher, then=[resume, passes, passes | resume], **options)
+    for run in (tmp_path / "run", tmp_path / "passes"):
+        check_run(run, SAMPLES, 3)
+        assert first_epochs(run) == [1, 2]
+        parts = sorted(run.glob("attempts/*/*/part*"))
+        assert [part.name[:11] for part in parts] == ["part-0-of-2", "part-1-of-2"] * 4
 
 
 # ---------------------------------------------------------------------------- passes

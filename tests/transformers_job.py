@@ -86,11 +86,11 @@ def fit(run, folder, *callbacks, resume=None, recording=None, **options):
     return trainer
 
 
-def job(run, folder, then=None, **options):
-    """What a script does: record and store checkpoints until it is killed, `then` resume."""
-    fit(run, folder, **options)
-    if then is not None:
-        fit(run, folder, **options | then)
+def job(then=(), **options):
+    """What a script does: record and store checkpoints until it is killed, `then` go on so."""
+    fit(**options)
+    for changes in then:
+        fit(**options | changes)
 
 
 if __name__ == "__main__":
