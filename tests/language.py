@@ -27,9 +27,9 @@ def llama(seed=0):
 
 
 def texts():
-    """Texts of 2 to 12 words."""
+    """Texts of 3 to 12 words."""
     rng = np.random.default_rng(0)
-    rows = [rng.integers(WORDS, size=rng.integers(2, 13)) for _ in range(TEXTS)]
+    rows = [rng.integers(WORDS, size=rng.integers(3, 13)) for _ in range(TEXTS)]
     return Dataset.from_dict({"text": [" ".join(f"w{i}" for i in row) for row in rows]})
 
 

@@ -16,6 +16,7 @@ pytest.importorskip("transformers")
 pytest.importorskip("trl")
 
 from datasets import Dataset, concatenate_datasets
+from torch.utils.data import DataLoader
 from transformers import (
     BertConfig,
     BertForSequenceClassification,
@@ -27,12 +28,23 @@ from trl import SFTConfig, SFTTrainer
 
 from dualprune import Indexed, Method, Run, choose
 from dualprune.errors import InputError
+from dualprune.integrations.torch import PrunedSampler
 from dualprune.integrations.transformers import watch, with_ids
 
 from .language import TEXTS, llama, losses_by_hand, texts, tokenizer
 from .test_torchrun import check_run
 from .torchrun_job import CLASSES, labels_of, logits_of
-from .transformers_job import SAMPLES, STEPS, Model, arguments, data, fit, make_trainer
+from .transformers_job import (
+    SAMPLES,
+    STEPS,
+    Model,
+    arguments,
+    data,
+    fit,
+    infobatch,
+    make_trainer,
+    pruned,
+)
 
 
 def first_epochs(path):
@@ -91,7 +103,7 @@ def test_ids_are_of_the_dataset_that_got_them(tmp_path):
 def test_afterwards_the_model_and_evaluation_are_as_before(tmp_path):
     trainer = fit(tmp_path / "run", tmp_path)
     model = trainer.model
-    assert not (model._forward_hooks or model._forward_pre_hooks)
+    assert not {**model._forward_hooks, **model._forward_pre_hooks}
     expected = torch.nn.functional.cross_entropy(
         logits_of(torch.arange(SAMPLES), 3), labels_of(torch.arange(SAMPLES))
     )
@@ -190,14 +202,15 @@ def test_an_unmodified_sft_trainer_is_recorded(tmp_path, options):
 @pytest.mark.parametrize("recording", [{}, {"eval_steps": [3, 7]}], ids=["training", "passes"])
 def test_the_loss_of_a_completion_is_that_of_its_tokens_alone(tmp_path, recording):
     rows = [text.split() for text in texts()["text"]]
-    prompts, completions = [row[0] for row in rows], [" " + " ".join(row[1:]) for row in rows]
+    prompts = [" ".join(row[:2]) for row in rows]
+    completions = [" ".join(["", *row[2:]]) for row in rows]
     split = Dataset.from_dict({"prompt": prompts, "completion": completions})
     trainer = sft(tmp_path, with_ids(split))
     watch(trainer, tmp_path / "run", strict=True, **recording)
     trainer.train()
     words = tokenizer()
     rows = [words(" ".join(row))["input_ids"] + [words.eos_token_id] for row in rows]
-    by_hand = losses_by_hand(trainer.model, rows)
+    by_hand = losses_by_hand(trainer.model, rows, first_target=2)
     run = Run(tmp_path / "run")
     np.testing.assert_allclose(run["loss"], [by_hand] * 2, rtol=1e-5)
     assert run.steps == ([3, 7] if recording else [None, None])
@@ -338,12 +351,63 @@ def test_two_processes_record_and_resume(tmp_path):
     resume = {"resume": str(tmp_path / "checkpoints" / "checkpoint-10"), "num_train_epochs": 3}
     options = {"steps": 7, "save_strategy": "steps", "save_steps": 5, "num_train_epochs": 2}
     passes = {"run": str(tmp_path / "passes"), "recording": {"eval_steps": 7}}
-    script(tmp_path, *launcher, then=[resume, passes, passes | resume], **options)
+    jobs = {"then": [resume, passes, passes | resume], "pruned_into": str(tmp_path / "pruned")}
+    script(tmp_path, *launcher, **jobs, **options)
     for run in (tmp_path / "run", tmp_path / "passes"):
         check_run(run, SAMPLES, 3)
         assert first_epochs(run) == [1, 2]
         parts = sorted(run.glob("attempts/*/*/part*"))
         assert [part.name[:11] for part in parts] == ["part-0-of-2", "part-1-of-2"] * 4
+    both = [json.loads((tmp_path / f"pruned-{rank}").read_text()) for rank in range(2)]
+    one = pruned(tmp_path, learning_rate=0.0)[1]
+    assert both[0][1] == both[1][1] == one.weights
+    assert [
+        sorted({*ids, *others}) for ids, others in zip(both[0][0], both[1][0], strict=True)
+    ] == one.ids
+
+
+# ---------------------------------------------------------------------------- dynamic pruning
+
+
+def pruned_by_hand(epochs=4):
+    """The same training as a plain loop; gives the weights of its layer and of its samples."""
+    model, sampler = Model(), PrunedSampler(range(SAMPLES), infobatch(), seed=5)
+    optimizer, weights = torch.optim.SGD(model.parameters(), lr=0.1), []
+    labelled = Indexed([(i, labels_of(i)) for i in range(SAMPLES)])
+    for _ in range(epochs):
+        for _, labels, ids in DataLoader(labelled, 16, sampler=sampler):
+            logits = model(ids[:, None]).logits
+            losses = torch.nn.functional.cross_entropy(logits, labels, reduction="none")
+            optimizer.zero_grad()
+            sampler.weigh(losses, ids).backward()
+            optimizer.step()
+        weights.append(sampler.weights.tolist())
+    return model.head.weight, weights
+
+
+def test_dynamic_pruning_is_that_of_a_plain_loop(tmp_path):
+    layer, weights = pruned_by_hand()
+    trainer, trained = pruned(tmp_path, eval_strategy="epoch")
+    torch.testing.assert_close(trainer.model.head.weight, layer)
+    assert trained.weights == weights
+    assert trained.ids == [[i for i, w in enumerate(epoch) if w] for epoch in weights]
+    assert [len(ids) < SAMPLES for ids in trained.ids] == [False, True, True, True]
+
+
+def test_dynamic_pruning_with_gradient_accumulation(tmp_path):
+    """Of equally large batches: two half ones are a whole one."""
+    halves = {"per_device_train_batch_size": 8, "gradient_accumulation_steps": 2}
+    one, two = (pruned(tmp_path, samples=192, epochs=1, **o)[0].model for o in ({}, halves))
+    torch.testing.assert_close(one.head.weight, two.head.weight)
+
+
+def test_dynamic_pruning_refuses_what_would_be_wrong(tmp_path):
+    shuffled = with_ids(data()).shuffle(seed=0)
+    with pytest.raises(InputError, match="in the order in which it got its ids"):
+        pruned(tmp_path, train=shuffled)
+    trainer, _ = pruned(tmp_path, save_strategy="epoch", epochs=1)
+    with pytest.raises(InputError, match="cannot be resumed, here at step 13"):
+        trainer.train(resume_from_checkpoint=True)
 
 
 # ---------------------------------------------------------------------------- passes

@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import sys
+from pathlib import Path
 
 import torch
 from datasets import Dataset
@@ -17,7 +18,8 @@ from transformers import (
 )
 from transformers.modeling_outputs import SequenceClassifierOutput
 
-from dualprune.integrations.transformers import watch, with_ids
+from dualprune.dynamic import InfoBatch
+from dualprune.integrations.transformers import prune_dynamically, watch, with_ids
 
 from .torchrun_job import CLASSES, labels_of, logits_of
 
@@ -41,9 +43,11 @@ class Model(PreTrainedModel):
         super().__init__(config or PretrainedConfig())
         self.head = torch.nn.Linear(CLASSES, CLASSES, bias=False)
         torch.nn.init.eye_(self.head.weight)
-        self.epoch, self.all_tied_weights_keys = 1, {}
+        self.epoch, self.trained_on, self.all_tied_weights_keys = 1, [], {}
 
     def forward(self, input_ids, labels=None):
+        if self.training:
+            self.trained_on += input_ids[:, 0].tolist()
         logits = self.head(logits_of(input_ids[:, 0], self.epoch))
         loss = None if labels is None else cross_entropy(logits, labels)
         return SequenceClassifierOutput(loss=loss, logits=logits)
@@ -86,11 +90,43 @@ def fit(run, folder, *callbacks, resume=None, recording=None, **options):
     return trainer
 
 
-def job(then=(), **options):
+class Trained(TrainerCallback):
+    """Keeps, of each epoch, the samples that were trained on here, and the weights of all."""
+
+    def __init__(self):
+        self.ids, self.weights = [], []
+
+    def on_epoch_end(self, args, state, control, model, **_):
+        self.ids.append(sorted(set(model.trained_on)))
+        self.weights.append(self.sampler.weights.tolist())
+        model.trained_on.clear()
+
+
+def pruned(folder, samples=SAMPLES, epochs=4, **options):
+    """Train with InfoBatch; gives the trainer and what `Trained` kept."""
+    plain = {"optim": "sgd", "lr_scheduler_type": "constant", "max_grad_norm": 0}
+    options = plain | {"learning_rate": 0.1, "num_train_epochs": epochs, "steps": 1000} | options
+    trained = Trained()
+    train = with_ids(data().select(range(samples)))
+    trainer = make_trainer(folder, trained, **{"train": train} | options)
+    trained.sampler = prune_dynamically(trainer, infobatch(samples, epochs), seed=5)
+    trainer.train()
+    return trainer, trained
+
+
+def infobatch(samples=SAMPLES, epochs=4):
+    return InfoBatch(samples, epochs=epochs, until=1, seed=0)
+
+
+def job(then=(), pruned_into=None, **options):
     """What a script does: record and store checkpoints until it is killed, `then` go on so."""
     fit(**options)
     for changes in then:
         fit(**options | changes)
+    if pruned_into is not None:
+        trainer, trained = pruned(options["folder"], learning_rate=0.0)
+        path = Path(f"{pruned_into}-{trainer.args.process_index}")
+        path.write_text(json.dumps([trained.ids, trained.weights]))
 
 
 if __name__ == "__main__":

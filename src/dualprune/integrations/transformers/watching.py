@@ -1,60 +1,35 @@
-"""Transformers and TRL: record what a model believes of each sample, while a Trainer trains it.
-
-The samples get their ids before the trainer is built; the trainer stays as it is::
-
-    trainer = Trainer(model, args, train_dataset=with_ids(train))  # or trl's SFTTrainer
-    watch(trainer, "run")
-    trainer.train()
-"""
+"""Watch a Trainer: record what its model believes of each sample."""
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from accelerate.utils import send_to_device  # type: ignore[import-untyped]
-from datasets import Dataset  # type: ignore[import-untyped]
 from torch import Tensor, nn
-from torch.nn.functional import cross_entropy
 from torch.utils.data import DataLoader
 from torch.utils.hooks import RemovableHandle
 from transformers import Trainer, TrainerCallback
-from transformers.loss.loss_utils import ForCausalLMLoss
 
 from dualprune.arguments import checked
 from dualprune.errors import InputError
 from dualprune.integrations.recording import Recording
-from dualprune.integrations.torch import indexed, own_part
+from dualprune.integrations.torch import own_part
+from dualprune.integrations.transformers.ids import (
+    ID,
+    LABELS,
+    ids_of,
+    loader_with_ids,
+    plain_loader,
+)
+from dualprune.integrations.transformers.losses import fields_of, losses_of
 from dualprune.record import Recorder
 from dualprune.record.signals import Signal
 from dualprune.run import Run
 from dualprune.run.description import check_count
-from dualprune.signatures import Array
-
-_ID, _LABELS = "sample_id", "sample_labels"  # beside the model's own inputs, taken out by a hook
-
-
-def with_ids(dataset: Dataset) -> Dataset:
-    """Give the dataset with a column `sample_id`: the position of each sample in it.
-
-    >>> with_ids(Dataset.from_dict({"text": ["a", "b"]}))[1]
-    {'text': 'b', 'sample_id': 1}
-    """
-    if not isinstance(dataset, Dataset):
-        raise InputError(
-            f"with_ids needs one datasets.Dataset, got {type(dataset).__name__}; of several splits "
-            "give the one to train on, and wrap a torch dataset of dicts by Indexed instead"
-        )
-    if _ID in dataset.column_names:
-        raise InputError(
-            f"the dataset already has a column {_ID}; ids are added once, before samples are "
-            "shuffled or taken out"
-        )
-    return dataset.add_column(_ID, np.arange(len(dataset)))
 
 
 @checked
@@ -98,8 +73,8 @@ def watch(
         ends and the training goes on.
     """
     passes = None if eval_steps is None else _as_steps(eval_steps)
-    _refuse_mixed_samples(trainer)
-    count = samples or _samples(trainer.train_dataset, trainer)
+    least = int(ids_of(trainer).max()) + 1
+    count = least if samples is None else check_count("samples", samples, least)
     make = partial(
         Recorder,
         path,
@@ -113,7 +88,7 @@ def watch(
     trainer.pop_callback(RecordTrainer)
     trainer.add_callback(RecordTrainer(trainer, recording, count, passes))
     if passes is None:
-        loader = partial(_with_ids, trainer, trainer.get_train_dataloader)
+        loader = partial(loader_with_ids, trainer, trainer.get_train_dataloader)
         trainer.get_train_dataloader = loader  # type: ignore[method-assign] # of this one alone
 
 
@@ -186,7 +161,7 @@ class RecordTrainer(TrainerCallback):
 
     def _take(self, module: nn.Module, args: Any, kwargs: dict[str, Any]) -> tuple[Any, Any]:
         """Take ids and labels out of the inputs, and remember if the head is trl's."""
-        self._ids, self._labels = kwargs.pop(_ID, None), kwargs.pop(_LABELS, None)
+        self._ids, self._labels = kwargs.pop(ID, None), kwargs.pop(LABELS, None)
         if "fused_lm_head" in kwargs:
             self._head = {"fused_lm_head": kwargs["fused_lm_head"]}
         return args, kwargs
@@ -202,20 +177,12 @@ class RecordTrainer(TrainerCallback):
         self._seen += 1
 
     def _update(self, model: nn.Module, ids: Tensor, labels: Any, output: Any) -> None:
-        fields = output if isinstance(output, Mapping) else vars(output)
-        logits = fields.get("logits")
-        if (log_probs := fields.get("log_probs")) is not None:
-            losses = _mean(-log_probs.float(), fields["label_mask"])
-            self._recorder(None).update_values(ids, loss=losses)
-        elif logits is None or labels is None:
-            raise InputError(
-                "the model gave no logits or the batch has no labels, so nothing can be recorded; "
-                f"the model gave {', '.join(fields)}"
-            )
-        elif logits.ndim == 3:
-            self._recorder(None).update_values(ids, loss=_token_losses(model, logits, labels))
-        else:
+        logits = fields_of(output).get("logits")
+        if logits is not None and logits.ndim < 3 and labels is not None:
             self._recorder(max(2, logits[0].numel())).update(logits, labels, ids)
+        else:
+            losses = losses_of(model, output, labels)
+            self._recorder(None).update_values(ids, loss=losses)
         self._recording.unfinished = True
 
     def _recorder(self, classes: int | None) -> Recorder:
@@ -240,45 +207,10 @@ class RecordTrainer(TrainerCallback):
         self._recording.end_epoch(step)
 
 
-class _Collator:
-    """A collator whose batches carry the ids, and the labels where a trainer takes them out."""
-
-    def __init__(self, collate: Callable[[list[Any]], Any]) -> None:
-        self._collate = collate
-
-    def __call__(self, features: list[Any]) -> Any:
-        if not isinstance(features[0], Mapping) or _ID not in features[0]:
-            return self._collate(features)
-        ids = torch.tensor([int(feature[_ID]) for feature in features])
-        batch = self._collate([{k: v for k, v in f.items() if k != _ID} for f in features])
-        batch[_ID] = ids
-        if "labels" in batch:
-            batch[_LABELS] = batch["labels"]
-        return batch
-
-
-def _with_ids(trainer: Any, make_loader: Callable[..., Any], *data: Any) -> Any:
-    """Make a loader of the trainer whose batches carry the ids."""
-    trainer._set_signature_columns_if_needed()
-    columns, collator = trainer._signature_columns, trainer.data_collator
-    trainer._signature_columns, trainer.data_collator = [*columns, _ID], _Collator(collator)
-    try:
-        return make_loader(*data)
-    finally:
-        trainer._signature_columns, trainer.data_collator = columns, collator
-
-
 def _pass_loader(trainer: Any) -> DataLoader[Any]:
     """Load this process's part of the training data, in order, leaving the random state alone."""
-    loader = _with_ids(trainer, trainer.get_test_dataloader, trainer.train_dataset)
-    return DataLoader(
-        loader.dataset,
-        trainer.args.eval_batch_size,
-        sampler=own_part(torch.arange(len(loader.dataset))).tolist(),
-        collate_fn=loader.collate_fn,
-        num_workers=trainer.args.dataloader_num_workers,
-        generator=torch.Generator(),
-    )
+    positions = own_part(torch.arange(len(trainer.train_dataset))).tolist()
+    return plain_loader(trainer, trainer.args.eval_batch_size, positions, torch.Generator())
 
 
 @contextmanager
@@ -291,24 +223,6 @@ def _evaluating(model: nn.Module) -> Iterator[None]:
     finally:
         for part, mode in modes:
             part.training = mode
-
-
-def _mean(losses: Tensor, mask: Tensor) -> Tensor:
-    """Mean over the tokens of each example; NaN, which is missing, where there are none."""
-    return (losses * mask).sum(1) / mask.sum(1)
-
-
-def _token_losses(model: Any, logits: Tensor, labels: Tensor) -> Tensor:
-    """Mean loss of each example's target tokens, (batch,), one example at a time to spare memory.
-
-    A causal model's logits are of the token after them.
-    """
-    encodes = getattr(getattr(model, "config", None), "is_encoder_decoder", False)
-    if getattr(model, "loss_function", None) is ForCausalLMLoss and not encodes:
-        logits, labels = logits[:, :-1], labels[:, 1:]
-    rows = zip(logits, labels, strict=True)
-    losses = [cross_entropy(row.float(), targets, reduction="none") for row, targets in rows]
-    return _mean(torch.stack(losses), labels != -100)
 
 
 def _passes_before(path: Path, step: int) -> int:
@@ -327,39 +241,6 @@ def _as_steps(steps: int | Sequence[int]) -> Callable[[int], bool]:
 
 def _not_seen() -> InputError:
     return InputError(
-        f"no {_ID} reached the model; let a transform or collator of your own leave that column in "
+        f"no {ID} reached the model; let a transform or collator of your own leave that column in "
         "each sample, and a compute_loss of your own call model(**inputs)"
     )
-
-
-def _refuse_mixed_samples(trainer: Trainer) -> None:
-    """Refuse what makes one row of several samples, and several models in one process."""
-    if getattr(trainer.args, "packing", False) or getattr(trainer, "padding_free", False):
-        raise InputError(
-            "packed or padding-free batches join several samples in one row, so none can be "
-            "recorded by itself; use SFTConfig(packing=False, padding_free=False)"
-        )
-    if trainer.args.n_gpu > 1:
-        raise InputError(
-            f"this process trains on {trainer.args.n_gpu} GPUs with nn.DataParallel, which cannot "
-            "be recorded; start one process per GPU: torchrun --nproc_per_node=..."
-        )
-
-
-def _samples(data: Any, trainer: Trainer) -> int:
-    """Check the ids of the training data; gives the highest + 1."""
-    if not isinstance(data, Dataset):
-        return len(indexed(data, "Trainer(train_dataset=Indexed(train), ...)"))
-    if _ID not in data.column_names:
-        raise InputError(
-            f"the training data of the trainer has no column {_ID}, but {data.column_names}; add "
-            "it before the trainer is built, which may shuffle: "
-            f"{type(trainer).__name__}(train_dataset=with_ids(train), ...)"
-        )
-    ids: Array = np.asarray(data.with_format("numpy")[_ID][:])
-    if len(np.unique(ids)) < len(ids) or ids.min() < 0:
-        raise InputError(
-            f"the column {_ID} holds {len(ids)} ids from {ids.min()}, {len(np.unique(ids))} of "
-            "them different; add ids after datasets are joined, with_ids(concatenate_datasets(...))"
-        )
-    return int(ids.max()) + 1
