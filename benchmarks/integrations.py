@@ -72,7 +72,9 @@ def with_lightning(words: Tensor, labels: Tensor, path: str | None = None) -> Ca
     return partial(trainer.fit, Transformer(), loader)
 
 
-def with_transformers(words: Tensor, labels: Tensor, path: str | None = None) -> Callable[[], Any]:
+def with_transformers(
+    words: Tensor, labels: Tensor, path: str | None = None, eval_steps: int | None = None
+) -> Callable[[], Any]:
     data = Dataset.from_dict({"input_ids": words.numpy(), "labels": labels.numpy()})
     config = BertConfig(vocab_size=WORDS, intermediate_size=512, num_labels=CLASSES, **SIZES)
     quiet = {"report_to": "none", "disable_tqdm": True, "logging_strategy": "no"}
@@ -87,7 +89,7 @@ def with_transformers(words: Tensor, labels: Tensor, path: str | None = None) ->
     )
     trainer = Trainer(BertForSequenceClassification(config), args, train_dataset=with_ids(data))
     if path:
-        watch(trainer, path, strict=True)
+        watch(trainer, path, eval_steps=eval_steps, strict=True)
     return trainer.train
 
 
@@ -120,6 +122,11 @@ def rows() -> Iterator[tuple[str, str, str]]:
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)
     words, labels = torch.randint(WORDS, (TEXTS, LENGTH)), torch.randint(CLASSES, (TEXTS,))
+    yield from _callbacks(words, labels)
+    yield _passes(words, labels)
+
+
+def _callbacks(words: Tensor, labels: Tensor) -> Iterator[tuple[str, str, str]]:
     for make, kind in ((with_lightning, RecordDynamics), (with_transformers, RecordTrainer)):
         plain, recorded, shares = [], [], []
         with tempfile.TemporaryDirectory() as folder:
@@ -133,3 +140,15 @@ def rows() -> Iterator[tuple[str, str, str]]:
         yield f"{make.__name__}: CPU time in the recorder", f"{min(shares):.2%}", "at most 1%"
         yield "  with / without, CPU time", f"{cpu:.3f}", "about 1"
         yield "  with / without, clock", f"{wall:.3f}", "about 1"
+
+
+def _passes(words: Tensor, labels: Tensor) -> tuple[str, str, str]:
+    """A pass after each epoch, against the epoch."""
+    shares = []
+    with tempfile.TemporaryDirectory() as folder:
+        for number in range(2):
+            train = with_transformers(words, labels, f"{folder}/{number}", TEXTS // BATCH)
+            with inside(RecordTrainer, ("_evaluate",)) as seconds:
+                _, cpu = measured(train)
+            shares.append(sum(seconds) / (cpu - sum(seconds)))
+    return "a pass of eval_steps / epoch, CPU time", f"{min(shares):.2f}", "below 1"
