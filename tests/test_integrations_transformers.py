@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -294,6 +295,17 @@ def test_max_steps_inside_an_epoch_and_more_steps_later(tmp_path):
     check_run(tmp_path / "run", SAMPLES, 3)
 
 
+class StopAfterEvaluation(TrainerCallback):
+    def on_evaluate(self, args, state, control, **_):
+        control.should_training_stop = True
+
+
+def test_an_epoch_that_is_stopped_early_is_recorded(tmp_path):
+    options = {"eval_strategy": "steps", "eval_steps": STEPS + 5}
+    fit(tmp_path / "run", tmp_path, StopAfterEvaluation(), **options)
+    check_finite(tmp_path / "run", SAMPLES, 5 * 16)
+
+
 def test_a_cell_run_twice_begins_again(tmp_path):
     model, options = Model(), {"save_strategy": "steps", "save_steps": 5}
     crash = Crash(10, KeyboardInterrupt)
@@ -456,6 +468,22 @@ def test_passes_of_a_resumed_training(tmp_path, step, epoch):
     check_finite(tmp_path / "run", *[SAMPLES] * 5)
 
 
+# ---------------------------------------------------------------------------- the page
+
+
+def test_the_page_runs_as_it_stands(tmp_path, monkeypatch):
+    text = (Path(__file__).parents[1] / "docs" / "transformers.md").read_text("utf-8")
+    monkeypatch.chdir(tmp_path)
+    names = {"model": bert(), "args": arguments("out", num_train_epochs=10), "train": data()}
+    prepared = sft(tmp_path, with_ids(texts()))
+    names |= {"lm": prepared.model, "config": prepared.args, "tokenizer": tokenizer()}
+    names["texts"] = texts()
+    for block in re.findall(r"```python\n(.+?)```", text, re.DOTALL):
+        exec(compile(block, "transformers.md", "exec"), names)
+    assert len(names["small"]) == SAMPLES * 3 // 10 + 1
+    assert Run("sft").steps == [2, 4, 6, 8, 10, 12]
+
+
 # ---------------------------------------------------------------------------- what goes wrong
 
 
@@ -467,9 +495,14 @@ def in_parts(folder):
     return make_trainer(folder, train=concatenate_datasets([with_ids(data())] * 2))
 
 
+def streaming(folder):
+    return make_trainer(folder, train=with_ids(data()).to_iterable_dataset(), max_steps=3)
+
+
 REFUSED = {
     "no ids": (lambda folder: make_trainer(folder, train=data()), "train_dataset=with_ids"),
     "no Indexed": (lambda folder: make_trainer(folder, train=[{}]), "a list, carries no ids"),
+    "streaming": (streaming, "a IterableDataset, carries no ids"),
     "packed": (packed, "packing=False"),
     "joined": (in_parts, "with_ids\\(concatenate_datasets"),
 }
@@ -510,7 +543,15 @@ def transformed(trainer):
     trainer.train_dataset.set_transform(without_ids)
 
 
+def regression(trainer):
+    trainer.train_dataset = with_ids(data().map(lambda row: {"label": row["label"] / 3}))
+    trainer.model = bert(problem_type="regression")
+    trainer.model.num_labels, trainer.model.classifier = 1, torch.nn.Linear(16, 1)
+    trainer.model_wrapped = trainer.model
+
+
 WRONG = {
+    "regression": (regression, {}, "neither 0 nor 1"),
     "a file": (lambda trainer: None, {}, "not a run"),
     "a signal": (lambda trainer: None, {"signals": [broken]}, "of the user's own signal"),
     "no labels": (unlabelled, {}, "the batch has no labels"),
