@@ -258,6 +258,7 @@ def test_resumed_after_the_end_nothing_changes(recorded, tmp_path):
 
 def test_resumed_with_gradient_accumulation(tmp_path):
     options = {"gradient_accumulation_steps": 3, "steps": 5, "save_strategy": "steps"}
+    options["restore_callback_states_from_checkpoint"] = True
     fit(tmp_path / "run", tmp_path, save_steps=7, **options)
     checkpoint = str(tmp_path / "checkpoint-7")
     fit(tmp_path / "run", tmp_path, resume=checkpoint, save_steps=50, **options)
@@ -499,10 +500,16 @@ def streaming(folder):
     return make_trainer(folder, train=with_ids(data()).to_iterable_dataset(), max_steps=3)
 
 
+def other_ids(folder):
+    keys = [f"photo{i}" for i in range(SAMPLES)]
+    return make_trainer(folder, train=data().add_column("sample_id", keys))
+
+
 REFUSED = {
     "no ids": (lambda folder: make_trainer(folder, train=data()), "train_dataset=with_ids"),
     "no Indexed": (lambda folder: make_trainer(folder, train=[{}]), "a list, carries no ids"),
     "streaming": (streaming, "a IterableDataset, carries no ids"),
+    "other ids": (other_ids, "must hold positions from 0.* like .*photo0"),
     "packed": (packed, "packing=False"),
     "joined": (in_parts, "with_ids\\(concatenate_datasets"),
 }
@@ -550,7 +557,17 @@ def regression(trainer):
     trainer.model_wrapped = trainer.model
 
 
+class Tuples(Model):
+    def forward(self, input_ids, labels=None):
+        return super().forward(input_ids, labels).to_tuple()
+
+
+def tuples(trainer):
+    trainer.model = trainer.model_wrapped = Tuples()
+
+
 WRONG = {
+    "a tuple": (tuples, {}, "the model gave tuple"),
     "regression": (regression, {}, "neither 0 nor 1"),
     "a file": (lambda trainer: None, {}, "not a run"),
     "a signal": (lambda trainer: None, {"signals": [broken]}, "of the user's own signal"),

@@ -52,7 +52,8 @@ class Recording:
 
         A run that lacks epochs before it, as where recording begins later, has them closed up.
         """
-        possible, wanted = len(finished(find_epochs(self.path))) + 1, epoch - self.not_recorded
+        possible = len(finished(find_epochs(self.path))) + 1
+        wanted = max(1, epoch - self.not_recorded)
         if possible < wanted:
             warnings.warn(
                 f"{self.path} holds {possible - 1} epochs and the training resumes at epoch "

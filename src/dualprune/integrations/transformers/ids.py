@@ -48,6 +48,11 @@ def ids_of(trainer: Any) -> Array:
             f"{type(trainer).__name__}(train_dataset=with_ids(train), ...)"
         )
     ids: Array = np.asarray(data.with_format("numpy")[ID][:])
+    if ids.dtype.kind != "i" or ids.min() < 0:
+        raise InputError(
+            f"the column {ID} must hold positions from 0, such as those of with_ids(train); it "
+            f"holds {ids.dtype} like {ids[0]!r}: rename it"
+        )
     different = len(np.unique(ids))
     if different < len(ids):
         raise InputError(

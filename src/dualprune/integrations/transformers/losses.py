@@ -12,7 +12,7 @@ from dualprune.errors import InputError
 
 def fields_of(output: Any) -> Mapping[str, Any]:
     """Give what a model returned by name, such as `logits`."""
-    return output if isinstance(output, Mapping) else vars(output)
+    return output if isinstance(output, Mapping) else getattr(output, "__dict__", {})
 
 
 def losses_of(model: nn.Module, output: Any, labels: Tensor | None) -> Tensor:
@@ -28,7 +28,7 @@ def losses_of(model: nn.Module, output: Any, labels: Tensor | None) -> Tensor:
     if logits is None or labels is None:
         raise InputError(
             "the model gave no logits, or the batch has no labels, so there are no losses; the "
-            f"model gave {', '.join(fields)}"
+            f"model gave {', '.join(fields) or type(output).__name__}"
         )
     if logits.ndim < 3:
         return cross_entropy(logits.float(), labels, reduction="none")

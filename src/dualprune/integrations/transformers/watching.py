@@ -120,10 +120,12 @@ class RecordTrainer(TrainerCallback):
         self._head: dict[str, Any] = {}
         self._loader: DataLoader[Any] | None = None
         self._in_pass, self._seen = False, 0
-        self._epoch, self._begun_at = self._epochs_before(args, state), state.global_step
+        self._epoch, self._begun_at = 0, state.global_step
         self._recording = self._new_recording()
         self._recording.not_recorded = state.stateful_callbacks.get("dualprune", 0)
-        self._recording.active = True
+        with self._recording.no_harm():
+            self._epoch = self._epochs_before(args, state)
+            self._recording.active = True
 
     def _epochs_before(self, args: Any, state: Any) -> int:
         """Count the epochs before the first one of this training as the trainer does."""
