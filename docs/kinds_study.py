@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from dualprune.coreset.worth import ALL, ANEW, SHORTER, Arm, Check, Difference
-from dualprune.data import load, validation_split
+from dualprune.data import Columns, load, validation_split
 from dualprune.experiments.grid import WHOLE, Grid, Row
 from dualprune.experiments.results import Line
 from dualprune.experiments.runner import run_loaded
@@ -51,7 +51,8 @@ Case = tuple[str, float, float]
 def study(path: Path, out: Path) -> None:
     """Train on one file, with wrong labels and without, and write what was measured."""
     kind, name = path.parent.name, path.stem
-    data, _ = load(path, label="label", text="text" if kind == "texts" else None)
+    columns = Columns(text="text" if kind == "texts" else None, label="label")
+    data, _ = load(path, columns=columns)
     train, test = validation_split(data, HELD_OUT, seed=0)
     if len(train) > MOST:
         train = train.take(random(train.labels, k=MOST, seed=0, balance="proportional"))
