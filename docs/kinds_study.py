@@ -162,16 +162,17 @@ def _entry(lines: list[dict[str, Any]]) -> str:
 
 
 def tally() -> Iterator[str]:
-    """Count in how many cases DUAL+beta is better and worse than each rival, by kind of data."""
-    yield f"\nIn how many cases {OURS} is better, worse, or the difference may be chance\n"
-    yield "| against | data | better | worse | may be chance | points: mean, lowest, highest |"
-    yield "|---|---|---|---|---|---|"
-    finished = [case for case in cases().values() if _is_finished(case)]
+    """Count in how many cases DUAL+beta is better and worse than each rival."""
+    finished = {case: methods for case, methods in cases().items() if _is_finished(methods)}
+    groups: dict[str, list[dict[str, list[dict[str, Any]]]]] = {}
+    for (_, wrong, _), methods in finished.items():
+        groups.setdefault(f"{methods[OURS][0]['kind']}, {wrong:.0%} wrong", []).append(methods)
+    yield f"\nCases in which {OURS} is better / worse / not surely either; mean points\n"
+    yield f"| against | {' | '.join(groups)} |"
+    yield "|---|" + "---|" * len(groups)
     for rival in RIVALS:
-        for kind in ("texts", "tables"):
-            own = [case for case in finished if case[OURS][0]["kind"] == kind]
-            if own:
-                yield f"| {rival} | {kind} | {_counts([difference(c, rival) for c in own])} |"
+        counts = [_counts([difference(case, rival) for case in own]) for own in groups.values()]
+        yield f"| {rival} | {' | '.join(counts)} |"
 
 
 def _is_finished(case: dict[str, list[dict[str, Any]]]) -> bool:
@@ -179,11 +180,10 @@ def _is_finished(case: dict[str, list[dict[str, Any]]]) -> bool:
 
 
 def _counts(differences: list[Difference]) -> str:
-    points = [each.points for each in differences]
     sure = [each.points for each in differences if not each.may_be_chance]
-    better, worse = sum(p > 0 for p in sure), sum(p < 0 for p in sure)
-    shown = ", ".join(f"{p:+.1f}" for p in (mean(points), min(points), max(points)))
-    return f"{better} | {worse} | {len(points) - len(sure)} | {shown}"
+    better, worse = sum(points > 0 for points in sure), sum(points < 0 for points in sure)
+    points = mean(each.points for each in differences)
+    return f"{better} / {worse} / {len(differences) - len(sure)}; {points:+.1f}"
 
 
 def beside_random() -> Iterator[str]:
