@@ -2,9 +2,9 @@
 
 A text is case-folded and brought to Unicode's NFKC form. A *token* is a run of letters, marks and
 digits; or one character of a script that puts no spaces between words (Chinese, Japanese, Thai,
-Lao, Khmer, Burmese, Tibetan); or one symbol, emoji, ``!`` or ``?``. Everything else separates. The
-n-grams of a text are its tokens, pairs of neighbouring tokens, and triples of neighbouring
-characters of scripts without spaces.
+Lao, Khmer, Burmese, Tibetan); or one punctuation mark, symbol or emoji. The n-grams of a text are
+its tokens, pairs of neighbouring tokens, and triples of neighbouring characters of scripts without
+spaces.
 
 The hash of a token c_0 ... c_n is mix(sum of mix(c_i) B^i) modulo 2^64, that of a pair of hashes g
 and h is mix(g B + h), and a triple is a pair of a pair and a token: the same on every machine. Of
@@ -115,7 +115,7 @@ def _kind(character: str) -> int:
     if category[0] in "LMN":
         alone = any(first <= code <= last for first, last in _NO_SPACES)
         return _ALONE if alone else _WORD
-    return _SYMBOL if category[0] == "S" or character in "!?" else _SEPARATOR
+    return _SYMBOL if category[0] in "PS" else _SEPARATOR
 
 
 def _tokens(kinds: Array) -> tuple[Array, Array]:
