@@ -93,6 +93,11 @@ def test_what_is_odd_in_a_csv_stays_as_it_is(tmp_path):
     assert (tmp_path / "x.csv.kept").read_bytes() == header + second
 
 
+def test_a_line_of_delimiters_is_a_row(tmp_path):
+    (tmp_path / "x.tsv").write_text("a\tb\n1\t2\n\t\n \n3\t4\n")
+    assert read(tmp_path / "x.tsv").to_pydict() == {"a": ["1", "", "3"], "b": ["2", "", "4"]}
+
+
 def test_a_column_without_a_name_is_called_by_its_place(tmp_path):
     pd.DataFrame({"a": [5, 6]}).to_csv(tmp_path / "x.csv")
     assert read(tmp_path / "x.csv").to_pydict() == {"column 1": ["0", "1"], "a": ["5", "6"]}

@@ -77,22 +77,30 @@ def ngrams(texts: Sequence[str]) -> tuple[Array, Array]:
     return small, np.bincount(owners, minlength=len(texts))
 
 
-def number(hashes: Array, counts: Array) -> tuple[Array, Array, int]:
+def number(parts: list[tuple[Array, Array]]) -> tuple[Array, Array, int]:
     """Give the numbers of n-grams that have one, how many each text has, and how many there are.
 
-    >>> numbers, counts, buckets = number(np.array([7, 4, 9, 4, 4, 7]), np.array([3, 0, 3]))
-    >>> numbers, counts, buckets
+    `parts` are results of `ngrams`; the list is emptied, because they can be large.
+
+    >>> hashes, counts = np.array([7, 4, 9, 4, 4, 7]), np.array([3, 0, 3])
+    >>> number([(hashes, counts)])
     (array([2, 1, 1, 1, 2], dtype=int32), array([2, 0, 3]), 3)
     """
-    uses = np.bincount(hashes, minlength=HASHES)
+    uses = np.zeros(HASHES, np.int64)
+    for hashes, _ in parts:
+        np.add.at(uses, hashes, 1)
     known = np.flatnonzero(uses > 1)
     known = known[np.argsort(-uses[known], kind="stable")][: BUCKETS - 1]
     table = np.zeros(HASHES, np.int32)
     table[known] = np.arange(1, len(known) + 1)
-    numbers = table[hashes]
-    has_number = numbers > 0
-    ends = np.concatenate([[0], np.cumsum(has_number)])[np.cumsum(counts)]
-    return numbers[has_number], np.diff(ends, prepend=0), len(known) + 1
+    numbered = []
+    while parts:
+        hashes, counts = parts.pop(0)
+        numbers = table[hashes]
+        owners = np.repeat(np.arange(len(counts)), counts)[numbers > 0]
+        numbered.append((numbers[numbers > 0], np.bincount(owners, minlength=len(counts))))
+    grams, all_counts = map(np.concatenate, zip(*numbered, strict=True))
+    return grams, all_counts, len(known) + 1
 
 
 def _code_points(texts: Sequence[str]) -> Array:
