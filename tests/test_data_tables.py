@@ -67,7 +67,13 @@ def test_numbers_are_standardised_by_median_and_middle_half():
 
 
 @pytest.mark.parametrize(
-    "values", [[0, 5e-324, 1e-323], [*[0] * 6, 0.5, 1e308, 1.7e308], [-1.7e308, 0, 0.5, 1.7e308]]
+    "values",
+    [
+        [0, 5e-324, 1e-323],
+        [*[0] * 6, 0.5, 1e308, 1.7e308],
+        [-1.7e308, 0, 0.5, 1.7e308],
+        [-1.7e308, -1.7e308, -1.7e308, 0.5, 1.7e308],
+    ],
 )
 def test_the_smallest_and_largest_numbers_stay_apart_or_together_but_finite(values):
     (inputs,) = column([float(value) for value in values]).numbers
@@ -267,6 +273,18 @@ def test_the_fingerprint_is_of_values_labels_and_class_names():
     ]
     assert len({*prints}) == len(prints)
     assert prints[0] == from_columns(x=x).fingerprint
+
+
+def test_the_fingerprint_also_knows_values_that_give_the_same_input():
+    levels = [f"l{i}" for i in range(MOST_LEVELS + 2) for _ in range(4)]
+    labels = ["yes", "no"] * (len(levels) // 2)
+    others = [level.replace("l33", "l34") for level in levels]
+    data, other = (
+        table_from(pa.table({"x": x, "label": labels}), label="label") for x in (levels, others)
+    )
+    rows = np.arange(len(levels))
+    np.testing.assert_array_equal(data.batch(rows), other.batch(rows))
+    assert data.fingerprint != other.fingerprint
 
 
 def test_rows_without_a_label_keep_their_ids():

@@ -74,6 +74,7 @@ def test_n_grams_are_tokens_pairs_and_triples_without_spaces(texts):
 def test_case_width_and_composition_do_not_count():
     assert grams("STRASSE") == grams("straße")
     assert grams("\ufb01lm \uff21\uff22\uff11") == grams("film ab1")
+    assert grams("\u3391") == grams("kHz"), "one character that stands for three"
     assert grams("cafe\u0301") == grams("café") != grams("cafe")
     assert grams("ΣΊΣΥΦΟΣ") == grams("Σίσυφος".casefold().upper())
     assert grams("हिन्दी")[1:] == [], "marks are part of a word"
@@ -260,6 +261,7 @@ def test_a_long_text_is_shown_cut():
         ([None] * 12, [0, 1] * 6, "0 rows to learn from"),
         (["a"] * 100, [i / 7 for i in range(100)], "regression target.*few bins"),
         (["a"] * 100, [*range(100)], "regression target"),
+        (["a"] * 500, [i % 25 / 2 for i in range(500)], "25 different numbers in 500 rows"),
         (["a"] * 100, [f"id{i}" for i in range(100)], "name of each row"),
         (["a"] * 12, [[0], [1]] * 6, "holds list<.*labels must be texts, numbers"),
         ([*range(12)], [0, 1] * 6, "'text' of the table holds int64, not texts"),
@@ -269,6 +271,10 @@ def test_a_long_text_is_shown_cut():
 def test_what_cannot_be_learnt_says_why(texts, labels, message):
     with pytest.raises(InputError, match=message):
         from_rows(texts, labels)
+
+
+def test_many_classes_that_are_whole_numbers_are_classes():
+    assert len(from_rows(["a"] * 500, [i % 25 for i in range(500)]).class_names) == 25
 
 
 def test_the_same_column_twice_is_refused():

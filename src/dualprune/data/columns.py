@@ -78,12 +78,16 @@ def _reason_against(values: pa.Array, distinct: int, *, is_number: bool) -> str:
         return "all missing"
     if distinct == 1 and not values.null_count:
         return "the same value in every row"
-    if is_number and not values.null_count and (np.diff(values.to_numpy()) == 1).all():
+    if is_number and not values.null_count and _counts_rows(values.to_numpy()):
         return "counts the rows"
     is_text = pa.types.is_large_string(values.type)
     if is_text and 2 * distinct > len(values) - values.null_count:
         return "a different text in most rows"
     return ""
+
+
+def _counts_rows(numbers: Array) -> bool:
+    return bool((numbers[1:] == numbers[:-1] + 1).all())
 
 
 def _typed(column: pa.Array) -> pa.Array | None:
