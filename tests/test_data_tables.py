@@ -3,6 +3,8 @@
 import datetime
 import decimal
 import json
+import subprocess
+import sys
 
 import numpy as np
 import pandas as pd
@@ -327,6 +329,32 @@ def test_a_hundred_thousand_different_labels_are_refused(tmp_path):
     pq.write_table(pa.table({"x": numbers, "y": numbers}), tmp_path / "x.parquet")
     with pytest.raises(InputError, match=r"100,000 different numbers .* regression target.* bins"):
         table_from(tmp_path / "x.parquet", label="y")
+
+
+NO_THREADS = """
+import os, sys
+from pathlib import Path
+import numpy as np
+from dualprune.data.rows import write_kept
+from dualprune.data.tables import table_from
+from dualprune.data.texts import texts_from
+
+before = len(os.listdir("/proc/self/task"))
+for data in (texts_from(sys.argv[1], text="t", label="y"), table_from(sys.argv[1], label="y")):
+    part = data.take(np.arange(10_000))
+    part.fingerprint, part.batch(np.arange(9)), part.snippets(np.arange(9))
+    write_kept(part, np.arange(9), Path(sys.argv[2]))
+print(len(os.listdir("/proc/self/task")) - before, "torch" in sys.modules)
+"""
+
+
+def test_neither_threads_nor_torch_are_needed(tmp_path):
+    """Arrow's threads can outlive the interpreter and abort the process at its exit."""
+    rows = {"t": ["a b", "c"] * 10_000, "x": np.arange(20_000) / 7, "y": [0, 1] * 10_000}
+    pq.write_table(pa.table(rows), tmp_path / "x.parquet", row_group_size=1000)
+    command = [sys.executable, "-c", NO_THREADS, tmp_path / "x.parquet", tmp_path / "kept.parquet"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["0", "False"]
 
 
 def test_a_wide_table_has_no_gaps():
