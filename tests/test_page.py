@@ -316,11 +316,13 @@ def test_thinning_says_so_and_draws_all_that_is_listed(tmp_path, run, monkeypatc
     worst = judge(Arrays([run])).order[:8]
     assert ids[data["lists"]["suspects"]].tolist() == worst.tolist()
     assert all(set(listed) <= set(data["pictured"]) for listed in data["lists"].values())
+    for count in (20, 40):
+        assert f"<p>8 of {count}, drawn at random to be shown here.</p>" in text
 
 
 def test_nothing_is_said_of_thinning_where_all_are_drawn(tmp_path, run):
-    path = write_page(tmp_path / "page.html", run)
-    assert "samples are drawn" not in path.read_text()
+    path = write_page(tmp_path / "page.html", run, chosen(run))
+    assert not re.search("samples are drawn|drawn at random", path.read_text())
     best = choose_shown(gather(run, None)).lists["best"]
     assert best.tolist() == np.argsort(-score.dual(run["target_prob"]), kind="stable").tolist()
 
