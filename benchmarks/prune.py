@@ -24,7 +24,7 @@ def _bare(images: Images) -> None:
     optimizer = loop._optimizer(model, recipe)
     plan = Plan(recipe, np.arange(len(images)), recipe.batch, recipe.record, recipe.epochs, seed=0)
     for epoch in range(1, recipe.record + 1):
-        train_epoch(model, setup.data, plan, optimizer, epoch, None)
+        train_epoch(model, setup.batches, plan, optimizer, epoch, None)
 
 
 def _prune(images: Images) -> None:

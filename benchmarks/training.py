@@ -42,7 +42,7 @@ class _PerImage(Dataset):
 def _with_loader(setup: Setup) -> Callable[[], None]:
     model = setup.fresh_model(0).to(memory_format=torch.channels_last)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9, nesterov=True)
-    loader = DataLoader(_PerImage(setup.images), batch_size=128, shuffle=True, num_workers=2)
+    loader = DataLoader(_PerImage(setup.data), batch_size=128, shuffle=True, num_workers=2)
 
     def epoch() -> None:
         for images, labels in loader:
@@ -58,12 +58,12 @@ def _epoch(setup: Setup, kept: float, recorder: Recorder | None = None) -> Calla
     """Train one epoch on a share of the images, with the batch size of the paper for it."""
     model = setup.fresh_model(0).to(memory_format=torch.channels_last)
     optimizer = loop._optimizer(model, setup.recipe)
-    samples, recipe = len(setup.images), setup.recipe
+    samples, recipe = len(setup.data), setup.recipe
     ids, batch = np.arange(round(kept * samples)), recipe.batch_for(kept)
     plan = Plan(recipe, ids, batch, recipe.epochs, recipe.epochs, seed=0)
 
     def epoch() -> None:
-        train_epoch(model, setup.data, plan, optimizer, 1, recorder)
+        train_epoch(model, setup.batches, plan, optimizer, 1, recorder)
         if recorder is not None:
             recorder.end_epoch()
 

@@ -93,7 +93,7 @@ def train(
     """Train as `dualprune record` does; give the model and the seconds that it took."""
     model = setup.fresh_model(seed)
     done = fit(
-        *(model, setup.data, Plan(setup.recipe, ids, setup.recipe.batch, EPOCHS, EPOCHS, seed)),
+        *(model, setup.batches, Plan(setup.recipe, ids, setup.recipe.batch, EPOCHS, EPOCHS, seed)),
         folder=folder / "checkpoint",
         settings=setup.settings(seed=seed),
         recorder=None if recorder is None else lambda _: recorder,
@@ -105,7 +105,7 @@ def train(
 
 def one_training(setup: Setup, folder: Path, seed: int) -> dict[str, Any]:
     """Give the mean and the last probabilities of a training that saw all samples."""
-    samples, classes = len(setup.images), len(setup.images.class_names)
+    samples, classes = len(setup.data), len(setup.data.class_names)
     recorder = Beliefs(folder, samples=samples, classes=classes).start(samples, classes)
     _, seconds = train(setup, np.arange(samples), folder, seed, recorder)
     total, last = recorder.total.numpy(), recorder.last.numpy()
@@ -114,14 +114,14 @@ def one_training(setup: Setup, folder: Path, seed: int) -> dict[str, Any]:
 
 def cross_validated(setup: Setup, folder: Path, seed: int) -> dict[str, Any]:
     """Give each sample the probabilities of a model that did not see it, as cleanlab recommends."""
-    labels, seconds = setup.images.labels, 0.0
-    found = np.zeros((len(labels), len(setup.images.class_names)))
+    labels, seconds = setup.data.labels, 0.0
+    found = np.zeros((len(labels), len(setup.data.class_names)))
     for rest, fold in StratifiedKFold(FOLDS, shuffle=True, random_state=seed).split(labels, labels):
         model, took = train(setup, rest, folder, seed)
         model.eval()
         with torch.no_grad():
-            raw = setup.data.raw(torch.from_numpy(fold).split(500))
-            logits = torch.cat([model(setup.data.normalised(part)) for part in raw])
+            raw = setup.batches.raw(torch.from_numpy(fold).split(500))
+            logits = torch.cat([model(setup.batches.normalised(part)) for part in raw])
         found[fold], seconds = softmax(logits.double(), 1).numpy(), seconds + took
     return {"folds": found, "seconds": seconds}
 

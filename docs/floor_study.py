@@ -96,7 +96,7 @@ def measure(cell: Cell, home: Path) -> dict[str, Any]:
 
 def accuracies(setup: Setup, checkpoint: Path) -> Array:
     """Give the accuracy on the test images of each class."""
-    model, data = setup.fresh_model(0), setup.test
+    model, data = setup.fresh_model(0), setup.test_batches
     restore(checkpoint, model, SGD(model.parameters(), lr=0.1), {})
     parts = _outputs(model, model, data, torch.arange(len(data)))
     hits = torch.cat([logits.argmax(1) == data.labels[ids] for ids, logits in parts]).numpy()

@@ -64,7 +64,7 @@ def behaviours():
             name: stated(replace(setting, about="", name=""))
             for name, setting in settings().items()
         },
-        "initial weights": {name: _weights(name) for name in MODELS},
+        "initial weights": {name: _weights(name) for name in MODELS["images"]},
     }
     entries = {}
     for name, thing in things.items():
@@ -76,7 +76,7 @@ def behaviours():
 def _weights(name):
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
-        model = build(name, classes=3, channels=3, size=32)
+        model = build(name, "images", classes=3, shape=(3, 32))
     return [value.numpy() for value in model.state_dict().values()]
 
 

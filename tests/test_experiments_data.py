@@ -118,7 +118,7 @@ def test_kinds_settings_shifts_models_and_drawings_exist(experiment):
     assert set(experiment.scales.values()) <= settings().keys()
     assert set(experiment.shift) <= set(SHIFTS)
     assert (experiment.draw in DRAWINGS) == (experiment.kind == "picture")
-    assert {experiment.at(scale).model for scale in experiment.scales} <= MODELS.keys()
+    assert {experiment.at(scale).model for scale in experiment.scales} <= MODELS["images"].keys()
 
 
 @every_experiment
@@ -138,7 +138,7 @@ def test_epochs_models_and_knobs_of_every_row_exist_at_every_scale(experiment):
         for row in experiment.at(scale).rows:
             known = range(1, setting.record + 1) if isinstance(row.epochs, int) else setting.epochs
             assert row.epochs in known, (scale, row.name)
-            assert setting.stand_in(row.recorded) in MODELS, (scale, row.name)
+            assert setting.stand_in(row.recorded) in MODELS["images"], (scale, row.name)
             assert row.train.keys() <= recipe, (scale, row.name)
             possible = signature(DYNAMIC[row.method]).parameters if row.is_dynamic else {}
             assert row.dynamic.keys() <= possible.keys(), (scale, row.name)

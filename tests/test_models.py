@@ -18,10 +18,10 @@ def parameters(model):
 # Models
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", MODELS["images"])
 def test_logits_are_the_head_of_the_features(name):
     for channels, size in ((1, 32 if name == "vgg16" else 8), (3, 65)):
-        model = build(name, classes=7, channels=channels, size=size)
+        model = build(name, "images", classes=7, shape=(channels, size))
         images = torch.randn(3, channels, size, size)
         assert model(images).isfinite().all(), "with the statistics of the batch"
         with torch.no_grad():
@@ -47,7 +47,7 @@ def test_weights_depend_on_the_seed_alone():
 def test_the_cnn_has_the_parameters_counted_by_hand():
     for name, (a, b, c) in (("cnn", (32, 64, 128)), ("cnn-small", (16, 32, 64))):
         convolutions, normalisations = 9 * (3 * a + a * b + b * c), 2 * (a + b + c)
-        model = build(name, classes=10, channels=3, size=32)
+        model = build(name, "images", classes=10, shape=(3, 32))
         assert parameters(model) == convolutions + normalisations + 10 * c + 10
 
 
@@ -56,20 +56,20 @@ def test_the_cnn_has_the_parameters_counted_by_hand():
     [("resnet18", 11_689_512), ("resnet34", 21_797_672), ("resnet50", 25_557_032)],
 )
 def test_residual_networks_for_large_images_have_the_parameters_of_torchvision(name, count):
-    assert parameters(build(name, classes=1000, channels=3, size=224)) == count
+    assert parameters(build(name, "images", classes=1000, shape=(3, 224))) == count
 
 
 def test_the_stem_halves_twice_above_64_pixels_only():
     for size, left in ((32, 4), (64, 8), (65, 3), (224, 7)):
-        body = build("resnet18", classes=2, channels=3, size=size).body.eval()
+        body = build("resnet18", "images", classes=2, shape=(3, size)).body.eval()
         with torch.no_grad():
             assert body(torch.zeros(1, 3, size, size)).shape == (1, 512, left, left)
 
 
 def test_an_unknown_model_is_answered_with_the_known_ones():
     with pytest.raises(InputError, match="'resnet19'") as told:
-        build("resnet19", classes=2, channels=1, size=8)
-    assert all(name in str(told.value) for name in MODELS)
+        build("resnet19", "images", classes=2, shape=(1, 8))
+    assert all(name in str(told.value) for name in MODELS["images"])
 
 
 # Recipes

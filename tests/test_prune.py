@@ -200,7 +200,7 @@ def test_a_prune_that_remembers_the_epoch_before_resumes_to_the_same_choice(tmp_
 def check_selected_images(photos, out, small):
     """Only the folder that was recorded has the files of what is selected."""
     select_words = ("select", "top", out, "--keep", 9, "--out", small, "--materialize", "copy")
-    check_refused("say where the images are: --data FOLDER", *select_words)
+    check_refused("say where the data are: --data PATH", *select_words)
     check_refused("does not hold the images", *select_words, "--data", out / "images")
     check_refused("is no folder of images", *select_words, "--data", out / "nowhere")
     assert not small.exists()

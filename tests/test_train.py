@@ -29,7 +29,7 @@ from dualprune.files import draft_folder, read_json, write_json
 from dualprune.method import Arrays
 from dualprune.report.figures import draw_moons, moon
 from dualprune.train import Result, Setup, recipes, record, train
-from dualprune.train.batches import Batches, augment
+from dualprune.train.batches import ImageBatches, augment
 from dualprune.train.checkpoint import restore, store
 from dualprune.train.models import build
 from dualprune.train.order import batches_of_epoch, steps_per_epoch
@@ -74,7 +74,7 @@ def logits(this, out, data):
     """What the model in the checkpoint says of all images, in evaluation mode."""
     model, stored = this.fresh_model(0), weights(out)
     model.load_state_dict({name: stored[f"model.{name}"] for name in model.state_dict()})
-    pixels = (data.pixels - this.images.pixels.mean()) / this.images.pixels.std()
+    pixels = (data.pixels - this.data.pixels.mean()) / this.data.pixels.std()
     with torch.no_grad():
         return model.eval()(torch.from_numpy(pixels).float().permute(0, 3, 1, 2))
 
@@ -130,17 +130,19 @@ def coloured(samples, seed=0):
 
 def test_training_images_have_mean_0_and_deviation_1_and_test_images_their_scale():
     images, test = coloured(30), coloured(10, seed=1)
-    data = Batches(images, size=0, device=CPU)
+    data = ImageBatches(images, size=0, device=CPU)
     batch = data.normalised(next(data.raw([torch.arange(30)])))
     assert (batch.shape, batch.dtype) == ((30, 3, 6, 5), torch.float32)
     assert batch.is_contiguous(memory_format=torch.channels_last)
     torch.testing.assert_close(batch.mean((0, 2, 3)), torch.zeros(3), atol=1e-5, rtol=0)
     torch.testing.assert_close(batch.std((0, 2, 3), correction=0), torch.ones(3))
-    judge = Batches(test, size=0, device=CPU, like=data)
+    judge = ImageBatches(test, size=0, device=CPU, like=data)
     batch = judge.normalised(next(judge.raw([torch.tensor([7, 2])])))
     expected = (test.pixels[[7, 2]] - images.pixels.mean((0, 1, 2))) / images.pixels.std((0, 1, 2))
     np.testing.assert_allclose(batch.permute(0, 2, 3, 1), expected, atol=1e-5)
-    alike = Batches(replace(images, pixels=np.full_like(images.pixels, 77)), size=0, device=CPU)
+    alike = ImageBatches(
+        replace(images, pixels=np.full_like(images.pixels, 77)), size=0, device=CPU
+    )
     assert (alike.normalised(next(alike.raw([torch.arange(30)]))) == 0).all()
 
 
@@ -154,9 +156,9 @@ def photos(tmp_path):
 
 
 def test_files_are_the_same_decoded_at_once_or_on_the_way(photos, monkeypatch):
-    at_once = Batches(photos, size=5, device=CPU)
+    at_once = ImageBatches(photos, size=5, device=CPU)
     monkeypatch.setattr("dualprune.train.batches.IN_MEMORY", 0)
-    later = Batches(photos, size=5, device=CPU)
+    later = ImageBatches(photos, size=5, device=CPU)
     assert at_once.shape == later.shape == (3, 5)
     assert torch.equal(at_once.mean, later.mean)
     assert torch.equal(at_once.deviation, later.deviation)
@@ -661,7 +663,7 @@ def two_threads():
 @pytest.mark.usefixtures("two_threads")
 def test_a_model_has_as_many_threads_as_its_batches_keep_busy(model, threads):
     image = torch.zeros(1, 3, 32, 32)
-    own = build(model, classes=10, channels=3, size=32)
+    own = build(model, "images", classes=10, shape=(3, 32))
     assert useful_threads(own, image, batch=64) == threads
 
 

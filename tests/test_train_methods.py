@@ -25,7 +25,7 @@ def test_features_of_the_last_epoch_are_those_of_the_model_in_the_checkpoint(tmp
     run = record(this, tmp_path, epochs=2, features=[2])
     model, stored = this.fresh_model(7), weights(tmp_path)
     model.load_state_dict({name: stored[f"model.{name}"] for name in model.state_dict()})
-    np.testing.assert_array_equal(run["features"], features_of(model, this.data))
+    np.testing.assert_array_equal(run["features"], features_of(model, this.batches))
     assert (run["features"].dtype, run["features"].shape) == (np.float32, (SAMPLES, 64))
 
 

@@ -11,10 +11,13 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from dualprune.cli.options import Epochs
+from dualprune.cli.options import Epochs, Ignore, Label
+from dualprune.cli.options import Text as OfText
 from dualprune.cli.printing import print_path, say, visible
 from dualprune.coreset import FIRST
-from dualprune.data import DUPLICATES
+from dualprune.data import DUPLICATES, Columns, load, to_show
+from dualprune.errors import InputError
+from dualprune.run import Run
 from dualprune.suspects import Audit, read_sheet, write_review
 from dualprune.suspects import audit as rank_labels
 
@@ -23,6 +26,7 @@ _SHOWN, _GROUPS = 20, 10
 
 def audit(
     run: Annotated[Path, typer.Argument(help="Folder of a run or of `prune`.")],
+    *,
     epochs: Epochs = None,
     show: Annotated[
         int | None,
@@ -42,9 +46,17 @@ def audit(
             "column for the right labels."
         ),
     ] = None,
+    data: Annotated[
+        Path | None, typer.Option(help="The file of rows that was recorded, to show its content.")
+    ] = None,
+    text: OfText = None,
+    label: Label = None,
+    ignore: Ignore = None,
 ) -> None:
     """Rank the labels of a run by the model's belief in each against its best rival."""
-    ranked = rank_labels(run, epochs=epochs)
+    columns = Columns(text, label, tuple(ignore or ()))
+    contents = None if data is None else _contents(data, columns, Run(run))
+    ranked = rank_labels(run, epochs=epochs, contents=contents)
     count = (FIRST if ranked.wrong.estimate is None else _SHOWN) if show is None else show
     if count:
         Console().print(_worst(ranked, count))
@@ -66,6 +78,16 @@ def audit(
             print_path(path)
 
 
+def _contents(path: Path, columns: Columns, run: Run) -> list[str]:
+    data, _ = load(path, columns=columns)
+    if data.fingerprint != run.description.data:
+        raise InputError(f"{path} does not hold what {run.path} was recorded of")
+    shown = to_show(data)
+    if not isinstance(shown, list):
+        raise InputError(f"{path} holds {data.kind}; only texts and rows can be printed")
+    return shown
+
+
 def _summary(ranked: Audit, run: Path, shown: int) -> Iterator[str]:
     """Say how many labels are wrong, and what to do next where that cannot be told."""
     samples = len(ranked.columns["id"])
@@ -83,7 +105,7 @@ def _duplicates(run: Path) -> Iterator[str]:
     rows = [] if path is None else read_sheet(path)
     groups = [list(group) for _, group in groupby(rows, key=lambda row: row.get("group"))]
     if groups:
-        yield f"{len(rows):,} images have exactly the pixels of another: {path}"
+        yield f"{len(rows):,} samples have exactly the content of another: {path}"
     for group in groups[:_GROUPS]:
         names = (f"{row.get('name') or row.get('id')} ({row.get('label')})" for row in group)
         yield f"  the same: {', '.join(names)}"

@@ -5,7 +5,18 @@ from typing import Annotated
 
 import typer
 
-from dualprune.cli.options import Data, Download, Model, Out, Processes, RecipeName, Size
+from dualprune.cli.options import (
+    Data,
+    Download,
+    Ignore,
+    Label,
+    Model,
+    Out,
+    Processes,
+    RecipeName,
+    Size,
+    Text,
+)
 from dualprune.cli.printing import print_path, print_table, say
 from dualprune.cli.progress import watch
 
@@ -23,6 +34,9 @@ def compare(
     prune: Annotated[
         list[str] | None, typer.Option(help="How much to prune, instead of --keep; several times.")
     ] = None,
+    text: Text = None,
+    label: Label = None,
+    ignore: Ignore = None,
     seeds: Annotated[int, typer.Option(min=1, help="How often to repeat everything.")] = 3,
     model: Model = "auto",
     recipe: RecipeName = "auto",
@@ -32,7 +46,7 @@ def compare(
 ) -> None:
     """Train on what each method keeps, and show accuracies with their deviation over seeds.
 
-    Where there are no test images, a tenth of every class is held out to evaluate on.
+    Where there are no test data, a tenth of every class is held out to evaluate on.
 
     If it is interrupted, run the same command again: it resumes.
     """
@@ -41,6 +55,9 @@ def compare(
     comparison = compare_methods(
         data,
         out=out,
+        text=text,
+        label=label,
+        ignore=ignore or (),
         methods=method or ["dual+beta", "random"],
         keep=keep or ([] if prune else ["0.5", "0.3", "0.1"]),
         prune=prune or [],

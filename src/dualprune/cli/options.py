@@ -21,7 +21,8 @@ def count_or_share(text: str) -> int | float:
 Data = Annotated[
     str,
     typer.Argument(
-        help="A folder with one sub-folder per class, an .npz with x and y, or a named set: "
+        help="A folder with one sub-folder per class; a file of rows (.csv, .tsv, .jsonl, "
+        ".parquet, with --label and, for texts, --text); an .npz with x and y; or a named set: "
         f"{', '.join(NAMED)}."
     ),
 ]
@@ -36,12 +37,18 @@ Floor = Annotated[
         show_default=str(FLOOR),
     ),
 ]
+Ignore = Annotated[
+    list[str] | None, typer.Option(help="A column of a table to leave out; several times.")
+]
 Keep = Annotated[
     str | None, typer.Option(help="How much to keep: 0.3, 30% or a number of samples.")
 ]
+Label = Annotated[str | None, typer.Option(help="The column of a file of rows with the label.")]
 Materialize = Annotated[
     Literal["link", "copy"] | None,
-    typer.Option(help="Also write the kept images as a folder of links or copies."),
+    typer.Option(
+        help="Also write what is kept: image files as a folder of links or copies, rows as a copy."
+    ),
 ]
 Model = Annotated[
     str, typer.Option(help="What to train, such as resnet18 (a wrong name lists all); or auto.")
@@ -60,5 +67,8 @@ Runs = Annotated[
 Size = Annotated[
     int | None,
     typer.Option(min=1, help="Pixels a side of what the model sees; default: the recipe's."),
+]
+Text = Annotated[
+    str | None, typer.Option(help="The column of a file of rows with texts; without it, a table.")
 ]
 Seed = Annotated[int, typer.Option(help="The same seed on the same machine gives the same result.")]

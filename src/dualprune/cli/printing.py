@@ -43,8 +43,9 @@ def kept_lines(card: Card) -> Iterator[str]:
     share = f"{card.k / card.readable:.1%}"
     yield f"kept       {card.k:,} of {card.readable:,} ({share}) with {card.method}"
     if unreadable := card.samples - card.readable:
-        files = f"{unreadable:,} of {card.samples:,} files"
-        yield f"unreadable {files}: they keep their ids and are never kept"
+        kind = "files" if card.training is None or card.training.size else card.training.kind
+        some = f"{unreadable:,} of {card.samples:,} {kind}"
+        yield f"unreadable {some}: they keep their ids and are never kept"
     yield f"coreset    sha256 {card.ids_sha256[:16]}, seed {card.seed}"
 
 

@@ -1,6 +1,6 @@
-"""`dualprune prune`: from a set of images to the part that is worth training on."""
+"""`dualprune prune`: from labelled data to the part that is worth training on."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -11,7 +11,9 @@ from dualprune.cli.options import (
     Data,
     Download,
     Floor,
+    Ignore,
     Keep,
+    Label,
     Materialize,
     Model,
     Out,
@@ -20,6 +22,7 @@ from dualprune.cli.options import (
     RecipeName,
     Seed,
     Size,
+    Text,
 )
 from dualprune.cli.printing import kept_lines, print_path, say
 from dualprune.cli.progress import watch
@@ -33,6 +36,9 @@ def prune(
     out: Out,
     keep: Keep = None,
     prune: Prune = None,
+    text: Text = None,
+    label: Label = None,
+    ignore: Ignore = None,
     method: Annotated[
         str, typer.Option(help="A score and a selector, such as dual+beta or el2n+top; or random.")
     ] = "dual+beta",
@@ -76,6 +82,9 @@ def prune(
         keep=keep,
         prune=prune,
         out=out,
+        text=text,
+        label=label,
+        ignore=ignore or (),
         model=model,
         recipe=recipe,
         method=method,
@@ -115,6 +124,7 @@ def _summary(coreset: Coreset) -> Iterator[str]:
         yield f"setting    {how}: {published} setting for {training.data}"
         if training.size:
             yield f"images     the model saw them at {training.size} x {training.size} pixels"
+        yield from _columns(training.columns)
     *kept, sha = kept_lines(card)
     yield from kept
     if training is not None:
@@ -122,7 +132,7 @@ def _summary(coreset: Coreset) -> Iterator[str]:
             yield f"corrected  {training.relabelled:,} labels were changed as the file says"
         yield f"labels     {training.suspects}; `dualprune audit` ranks them"
         if training.duplicates:
-            yield f"duplicates {training.same_images}, see duplicates.csv"
+            yield f"duplicates {training.repeated}, see duplicates.csv"
         yield (
             f"cost       training on it takes {training.coreset_passes:.3g} passes over the full "
             f"set instead of {training.full_passes:.3g}; recording took {card.recording_passes:.3g}"
@@ -131,13 +141,27 @@ def _summary(coreset: Coreset) -> Iterator[str]:
     yield sha
 
 
+def _columns(lines: Sequence[str]) -> Iterator[str]:
+    """Say how the columns of a table were read, those of one kind together.
+
+    >>> [*_columns(["age: number", "pay: number", "job: category of 9"])]
+    ['columns    2 x number: age, pay', 'columns    1 x category of 9: job']
+    """
+    kinds: dict[str, list[str]] = {}
+    for line in lines:
+        name, _, kind = line.rpartition(": ")
+        kinds.setdefault(kind, []).append(name)
+    for kind, names in kinds.items():
+        yield f"columns    {len(names)} x {kind}: {', '.join(names)}"
+
+
 def _compared(check: Check) -> Iterator[str]:
     """Give a small table of the check."""
     yield (
-        f"check      {check.seeds} seeds (± their deviation), judged on {check.held_out:,} images "
+        f"check      {check.seeds} seeds (± their deviation), judged on {check.held_out:,} samples "
         "that were never trained on"
     )
-    rows = [("trained on", "images", "accuracy %", "the coreset is"), *check.rows()]
+    rows = [("trained on", "samples", "accuracy %", "the coreset is"), *check.rows()]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))

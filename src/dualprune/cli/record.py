@@ -4,9 +4,21 @@ from typing import Annotated
 
 import typer
 
-from dualprune.cli.options import Data, Download, Model, Out, RecipeName, Seed, Size
+from dualprune.cli.options import (
+    Data,
+    Download,
+    Ignore,
+    Label,
+    Model,
+    Out,
+    RecipeName,
+    Seed,
+    Size,
+    Text,
+)
 from dualprune.cli.printing import print_path
 from dualprune.cli.progress import watch
+from dualprune.data import Columns
 from dualprune.method import find_method, signals_for
 
 
@@ -19,6 +31,9 @@ def record(
     epochs: Annotated[int | None, typer.Option(help="How many epochs to record.")] = None,
     size: Size = None,
     seed: Seed = 0,
+    text: Text = None,
+    label: Label = None,
+    ignore: Ignore = None,
     clean: Annotated[
         bool,
         typer.Option("--clean", help="Record in an evaluation pass, not in the training pass."),
@@ -43,7 +58,13 @@ def record(
     signals = signals_for([find_method(name, 0.0) for name in method or []])
     with train.together():
         setup = train.Setup.load(
-            data, recipe=recipe, model=model, download=download, out=out, size=size
+            data,
+            recipe=recipe,
+            model=model,
+            download=download,
+            out=out,
+            size=size,
+            columns=Columns(text, label, tuple(ignore or ())),
         )
         train.record(
             setup,

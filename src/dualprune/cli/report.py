@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dualprune.cli.options import Download
+from dualprune.cli.options import Download, Ignore, Label, Text
 from dualprune.cli.printing import print_path
 from dualprune.coreset import Coreset
-from dualprune.data import Images, load
+from dualprune.data import Columns, Images, load, to_show
 from dualprune.errors import InputError
 from dualprune.files import exists
 from dualprune.run import Run
@@ -25,7 +25,8 @@ def report(
         typer.Option(help="The run, or folder of `prune`, that a coreset was chosen from."),
     ] = None,
     data: Annotated[
-        str | None, typer.Option(help="The images, for thumbnails: a folder, .npz or named set.")
+        str | None,
+        typer.Option(help="The data, to show them: as they were given to prune or record."),
     ] = None,
     texts: Annotated[
         Path | None,
@@ -40,6 +41,9 @@ def report(
     out: Annotated[
         Path | None, typer.Option(help="File to write; by default report.html in the folder.")
     ] = None,
+    text: Text = None,
+    label: Label = None,
+    ignore: Ignore = None,
     download: Download = False,
 ) -> None:
     """Write one HTML file: the map of the samples, what was kept, which labels are suspect."""
@@ -51,7 +55,7 @@ def report(
         raise InputError(f"{folder} does not hold the run it was chosen from; say --run RUN")
     recorded = Run(run or (folder / "run" if chosen else folder))
     facts = gather(recorded, Coreset.load(folder) if chosen else None)
-    samples = _samples(data, texts, download)
+    samples = _samples(data, texts, download, Columns(text, label, tuple(ignore or ())))
     lines = () if results is None else _lines(results)
     path, home = out or folder / "report.html", folder if chosen else None
     print_path(write_report(path, facts, samples=samples, results=lines, folder=home))
@@ -63,9 +67,11 @@ def _lines(results: Path) -> "list[Line]":
     return read(results)
 
 
-def _samples(data: str | None, texts: Path | None, download: bool) -> Images | list[str] | None:
+def _samples(
+    data: str | None, texts: Path | None, download: bool, columns: Columns
+) -> Images | list[str] | None:
     if data is not None and texts is not None:
         raise InputError("give --data or --texts, not both")
     if texts is not None:
         return texts.read_text("utf-8", "replace").removesuffix("\n").split("\n")
-    return None if data is None else load(data, download=download)[0]
+    return None if data is None else to_show(load(data, download=download, columns=columns)[0])

@@ -10,9 +10,9 @@ import typer
 
 from dualprune.cli.examples import as_lines, epilog
 from dualprune.cli.knobs import command_for
-from dualprune.cli.options import Epochs, Keep, Materialize, Prune, Runs
+from dualprune.cli.options import Epochs, Ignore, Keep, Label, Materialize, Prune, Runs, Text
 from dualprune.cli.printing import kept_lines, print_path, say
-from dualprune.data import Images, list_training, write_tree
+from dualprune.data import Columns, Data, Images, list_training, load
 from dualprune.errors import InputError, MissingError, did_you_mean
 from dualprune.files import exists
 from dualprune.method import Arrays, Method, choose_from, find_method, for_classes, warn_of_short
@@ -21,6 +21,7 @@ from dualprune.score import SCORES
 from dualprune.score.scored import Scored
 from dualprune.select import SELECTORS, budget
 from dualprune.signatures import Array, inputs
+from dualprune.workflows.kept import How, refuse_materialize, write_kept_samples
 
 
 def _select(
@@ -42,12 +43,19 @@ def _select(
     seed: Annotated[int, typer.Option(help="The same seed keeps the same samples.")] = 0,
     materialize: Materialize = None,
     data: Annotated[
-        Path | None, typer.Option(help="The folder of images that was recorded, to materialize.")
+        Path | None,
+        typer.Option(
+            help="The folder of images or file of rows that was recorded, to materialize."
+        ),
     ] = None,
+    text: Text = None,
+    label: Label = None,
+    ignore: Ignore = None,
 ) -> None:
     scored = None if score in (*SCORES, "none") else _load(score)
     arrays = Arrays([Run(path) for path in runs], epochs=_epochs(scored, epochs))
-    images = _images(arrays.runs[0], data) if materialize else None
+    columns = Columns(text, label, tuple(ignore or ()))
+    samples = _samples(arrays.runs[0], data, columns, materialize)
     k = budget(arrays.runs[0].readable, keep=keep, prune=prune)
     method = _method(fn, scored or score, arrays)
     others = dict(method.reads) | dict(_pair(text) for text in reads or [])
@@ -56,17 +64,28 @@ def _select(
     method = for_classes(method, labels=arrays.has("labels"))
     coreset = choose_from(arrays, method, k=k, seed=seed)
     print_path(coreset.save(out))
-    if images is not None and materialize is not None:
-        write_tree(images.take(coreset.ids), out / "images", materialize)
+    if samples is not None:
+        write_kept_samples(out, coreset, samples, materialize)
     warn_of_short(coreset.card.short)
     for line in kept_lines(coreset.card):
         say(line, err=True)
 
 
-def _images(run: Run, folder: Path | None) -> Images:
+def _samples(run: Run, path: Path | None, columns: Columns, how: How) -> Data | None:
+    """Give the samples of a run, which has only their names, if they are to be written."""
+    if how is None:
+        return None
+    if path is None:
+        raise InputError("say where the data are: --data PATH, as it was given to record")
+    refuse_materialize(path, how)
+    samples = load(path, columns=columns)[0] if path.is_file() else _images(run, path)
+    if samples.fingerprint != run.description.data:
+        raise InputError(f"{path} does not hold what {run.path} was recorded of")
+    return samples
+
+
+def _images(run: Run, folder: Path) -> Images:
     """Give the files of a run's samples, which it knows only by their names."""
-    if folder is None:
-        raise InputError("say where the images are: --data FOLDER, as it was given to record")
     if "name" not in run.names:
         raise InputError(f"{run.path} is not of image files; only files can be linked or copied")
     listed, source = list_training(folder), run.names["source"]
@@ -75,8 +94,6 @@ def _images(run: Run, folder: Path | None) -> Images:
         unreadable = np.isin(np.arange(run.samples), run.unreadable)
         labels = np.where(run.labels < 0, images.labels, run.labels).astype(np.int64)
         images = replace(images, labels=labels, unreadable=unreadable)
-    if images.fingerprint != run.description.data:
-        raise InputError(f"{folder} does not hold the images that {run.path} was recorded of")
     return images
 
 

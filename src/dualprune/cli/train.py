@@ -6,11 +6,23 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from dualprune.cli.options import Data, Download, Model, Out, RecipeName, Seed, Size
+from dualprune.cli.options import (
+    Data,
+    Download,
+    Ignore,
+    Label,
+    Model,
+    Out,
+    RecipeName,
+    Seed,
+    Size,
+    Text,
+)
 from dualprune.cli.printing import print_path, say
 from dualprune.cli.progress import duration, watch
 from dualprune.coreset import Coreset
-from dualprune.data import Images
+from dualprune.data import Columns
+from dualprune.data import Data as Samples
 from dualprune.errors import InputError
 from dualprune.files import refuse_foreign
 from dualprune.signatures import Array
@@ -29,11 +41,14 @@ def train(
     iterations: Annotated[int | None, typer.Option(help="Or in steps of the optimiser.")] = None,
     size: Size = None,
     seed: Seed = 0,
+    text: Text = None,
+    label: Label = None,
+    ignore: Ignore = None,
     download: Download = False,
 ) -> None:
     """Train on a coreset or on everything; the accuracy is printed and stored in result.json.
 
-    Where there are no test images, a tenth of every class is kept apart to judge by.
+    Where there are no test data, a tenth of every class is kept apart to judge by.
     """
     from dualprune import train  # noqa: PLC0415 - loads torch
 
@@ -44,12 +59,18 @@ def train(
     chosen = None if coreset is None else Coreset.load(coreset)
     with train.together():
         setup = train.Setup.load(
-            data, recipe=recipe, model=model, download=download, out=out, size=size
+            data,
+            recipe=recipe,
+            model=model,
+            download=download,
+            out=out,
+            size=size,
+            columns=Columns(text, label, tuple(ignore or ())),
         )
         result = train.train(
             setup,
             out,
-            ids=None if chosen is None else _ids(chosen, setup.images),
+            ids=None if chosen is None else _ids(chosen, setup.data),
             epochs=epochs,
             iterations=iterations,
             seed=seed,
@@ -57,7 +78,7 @@ def train(
         )
         if train.is_first():
             say(
-                f"accuracy {result.accuracy:.2%} on {result.judged_on} images after "
+                f"accuracy {result.accuracy:.2%} on {result.judged_on} {setup.data.kind} after "
                 f"{result.epochs} epochs on {result.kept:,} samples, "
                 f"{duration(result.seconds)} (best: {result.best_accuracy:.2%} in epoch "
                 f"{result.best_epoch})"
@@ -65,10 +86,10 @@ def train(
             print_path(out / "result.json")
 
 
-def _ids(coreset: Coreset, images: Images) -> Array:
-    if coreset.card.data not in ("", images.fingerprint):
+def _ids(coreset: Coreset, data: Samples) -> Array:
+    if coreset.card.data not in ("", data.fingerprint):
         raise InputError(
             f"the coreset ({coreset!r}) was chosen from other data; give the data it was made from"
         )
-    ids: Array = coreset.apply(np.arange(len(images)))
+    ids: Array = coreset.apply(np.arange(len(data)))
     return ids

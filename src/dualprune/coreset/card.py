@@ -51,8 +51,8 @@ class Training:
     `settings` decide the recording; `published` says whether they were published for this data.
     Passes are over all samples. `size` is the side in pixels of the squares that the model saw of
     image files, 0 where nothing was scaled. `relabelled` labels had been corrected by a file.
-    `duplicates` images have the pixels of another, `conflicting` of them that of one with another
-    label.
+    `duplicates` samples have the content of another, `conflicting` of them that of one with another
+    label. `kind` says what the samples are, `columns` how those of a table were read.
     """
 
     data: str
@@ -69,11 +69,14 @@ class Training:
     relabelled: int = 0
     duplicates: int = 0
     conflicting: int = 0
+    kind: str = "images"
+    columns: list[str] = field(default_factory=list)
 
     @property
-    def same_images(self) -> str:
+    def repeated(self) -> str:
         """What is to be said of the duplicates."""
-        count = f"{self.duplicates:,} images have exactly the pixels of another"
+        what = "pixels" if self.kind == "images" else "content"
+        count = f"{self.duplicates:,} {self.kind} have exactly the {what} of another"
         return f"{count}, {self.conflicting:,} of them with different labels"
 
 

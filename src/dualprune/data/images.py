@@ -1,11 +1,13 @@
-"""Images: what every data set is here, whether it lives in memory or as files."""
+"""Images, in memory or as files."""
 
 import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import inf
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 
@@ -42,6 +44,9 @@ class Images:
         How many labels were corrected after loading.
     """
 
+    kind: ClassVar[str] = "images"
+    recipe: ClassVar[str] = "small"
+
     labels: Array
     class_names: tuple[str, ...]
     source: Array
@@ -60,6 +65,12 @@ class Images:
         """Ids of the samples that can be read, which are all but the `unreadable`."""
         ids = np.arange(len(self))
         return ids if self.unreadable is None else ids[~self.unreadable]
+
+    @property
+    def nbytes(self) -> float:
+        """Bytes of decoded images in memory; infinite if they are decoded while training."""
+        decoded = self.squares if self.pixels is None else self.pixels
+        return inf if decoded is None else decoded.nbytes
 
     def only_readable(self) -> "Images":
         """Give what can be read, with ids of its own; `source` says which it was."""

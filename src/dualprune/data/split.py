@@ -1,16 +1,20 @@
 """Parts of a dataset: a validation split, a long tail. Ids are positions in the part."""
 
+from typing import TypeVar
+
 import numpy as np
 
 from dualprune.data.draws import draw
-from dualprune.data.images import Images
+from dualprune.data.labelled import Data
 from dualprune.errors import InputError
 from dualprune.select import budget, random
 from dualprune.select.keys import smallest_of_each
 
+D = TypeVar("D", bound=Data)
 
-def validation_split(images: Images, share: float, seed: int) -> tuple[Images, Images]:
-    """Give the images for training and a random share of every class for validation.
+
+def validation_split(data: D, share: float, seed: int) -> tuple[D, D]:
+    """Give the data for training and a random share of every class for validation.
 
     >>> from dualprune.data.images import in_memory
     >>> images = in_memory(np.zeros((10, 1, 1, 1), np.uint8), np.repeat([0, 1], 5), ("a", "b"))
@@ -18,19 +22,19 @@ def validation_split(images: Images, share: float, seed: int) -> tuple[Images, I
     >>> train.labels, validation.labels
     (array([0, 0, 0, 1, 1, 1]), array([0, 0, 1, 1]))
     """
-    samples = len(images)
+    samples = len(data)
     if not 0.5 <= share * samples < samples - 0.5:
         raise InputError(
             f"a share of {share} of {samples} samples leaves one of the two parts empty; "
             "choose a share between 0 and 1, such as 0.1"
         )
     k = budget(samples, keep=str(share))
-    chosen = random(images.labels, k=k, seed=seed, balance="proportional")
+    chosen = random(data.labels, k=k, seed=seed, balance="proportional")
     rest = np.setdiff1d(np.arange(samples), chosen, assume_unique=True)
-    return images.take(rest), images.take(chosen)
+    return data.take(rest), data.take(chosen)
 
 
-def long_tail(images: Images, factor: float, seed: int) -> Images:
+def long_tail(data: D, factor: float, seed: int) -> D:
     """Thin the classes out to n_max * factor^(c / (classes - 1)) samples, c = 0, 1, ...
 
     n_max is the size of the largest class. Sizes are rounded down, but to no less than 1; a
@@ -47,8 +51,8 @@ def long_tail(images: Images, factor: float, seed: int) -> Images:
     """
     if not 0 < factor <= 1:
         raise InputError(f"factor must be above 0 and at most 1, got {factor}")
-    classes = len(images.class_names)
-    largest = int(np.bincount(images.labels).max())
+    classes = len(data.class_names)
+    largest = int(np.bincount(data.labels).max())
     sizes = [int(largest * factor ** (c / max(classes - 1, 1))) for c in range(classes)]
-    keys = draw(f"who stays in a long tail, seed {seed}", len(images))
-    return images.take(smallest_of_each(keys, images.labels, np.maximum(sizes, 1), keys))
+    keys = draw(f"who stays in a long tail, seed {seed}", len(data))
+    return data.take(smallest_of_each(keys, data.labels, np.maximum(sizes, 1), keys))

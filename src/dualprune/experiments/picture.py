@@ -102,7 +102,7 @@ def _wrong_labels(cells: Sequence[Cell], folder: Path, home: Path) -> Iterator[P
 def _kept_and_pruned(cells: Sequence[Cell], folder: Path, home: Path) -> Iterator[Path]:
     """Show some images that are kept, and some that are pruned."""
     cell = cells[0]
-    pixels, kept = images_of(cell).images.pixels, chosen(cell, home).ids
+    pixels, kept = getattr(images_of(cell).images, "pixels", None), chosen(cell, home).ids
     if pixels is None:
         return
     pruned = np.setdiff1d(np.arange(len(pixels)), kept)
@@ -114,9 +114,10 @@ def _kept_and_pruned(cells: Sequence[Cell], folder: Path, home: Path) -> Iterato
 def _corruptions(cells: Sequence[Cell], folder: Path, home: Path) -> Iterator[Path]:  # noqa: ARG001
     """Show some images of each kind of corruption, a row each."""
     shifted = images_of(cells[0])
-    if shifted.images.pixels is not None:
+    pixels = getattr(shifted.images, "pixels", None)
+    if pixels is not None:
         ids = np.concatenate([shifted.wrong[name][:_COLUMNS] for name in CORRUPTIONS])
-        yield _sheet(folder / "corruptions", shifted.images.pixels[ids])
+        yield _sheet(folder / "corruptions", pixels[ids])
 
 
 def _sheet(path: Path, pixels: Array) -> Path:

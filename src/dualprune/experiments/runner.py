@@ -7,14 +7,12 @@ import signal
 from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, wait
 from contextlib import contextmanager
-from math import inf
 from pathlib import Path
 from threading import Thread
 from typing import Any, BinaryIO
 
 import torch
 
-from dualprune.data import Images
 from dualprune.errors import InputError, WriteError
 from dualprune.experiments.grid import Cell, Grid, Recording, recordings
 from dualprune.experiments.kinds import KINDS
@@ -87,13 +85,8 @@ def workers(setting: Setting, processes: int | None) -> int:
     """
     if device().type == "cuda":
         return 1
-    room = _COPIES // sum(map(_size, setting.loaded or ()))
+    room = _COPIES // sum(data.nbytes for data in setting.loaded or ())
     return max(1, int(min(processes or os.cpu_count() or 1, room)))
-
-
-def _size(images: Images) -> float:
-    decoded = images.squares if images.pixels is None else images.pixels
-    return inf if decoded is None else decoded.nbytes
 
 
 def run_loaded(

@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from dualprune.data import CORRUPTIONS, Images, corrupt, flip_labels, load, long_tail
+from dualprune.data import CORRUPTIONS, Data, Images, corrupt, flip_labels, load, long_tail
 from dualprune.errors import InputError
 from dualprune.files import read_rows
 from dualprune.select import random
 from dualprune.signatures import Array
 from dualprune.train import Setup
+from dualprune.train.pretrained import is_checkpoint
 from dualprune.train.recipe import Recipe, recipes
 
 SHIFTS = ("labels", "images", "tail")
@@ -23,8 +24,8 @@ _SUBSET_SEED = 0x73756273  # nobody's own, so that no random coreset is the same
 class Shifted:
     """Images and what was done to them: `wrong` are the ids of each kind of damage."""
 
-    images: Images
-    test: Images
+    images: Data
+    test: Data
     wrong: dict[str, Array]
 
 
@@ -52,14 +53,14 @@ class Setting:
     window: int | None = None
     pruned: list[float] | None = None
     judged_on: str = "test"
-    loaded: tuple[Images, Images] | None = field(default=None, repr=False, compare=False)
+    loaded: tuple[Data, Data] | None = field(default=None, repr=False, compare=False)
 
     @staticmethod
     def of(
         name: str,
         recipe: Recipe,
-        images: Images,
-        test: Images,
+        images: Data,
+        test: Data,
         *,
         seeds: int,
         model: Any = "auto",
@@ -93,7 +94,9 @@ class Setting:
     def setup(self, shifted: Shifted, model: Any, changes: dict[str, Any]) -> Setup:
         """Give what trainings of a model on these images share."""
         recipe = replace(self.trained, **changes)
-        return replace(_on_device(shifted, self.trained.size), recipe=recipe, model=model)
+        checkpoint = model if is_checkpoint(model) else "auto"
+        shared = _on_device(shifted, self.trained.size, checkpoint)
+        return replace(shared, recipe=recipe, model=model)
 
     def stand_in(self, model: str | None) -> Any:
         """Give what is trained here where the paper trains this model; None is the usual one."""
@@ -123,13 +126,14 @@ def settings() -> dict[str, Setting]:
 
 
 @lru_cache(1)
-def _on_device(shifted: Shifted, size: int) -> Setup:
-    """Put images on their device once for the trainings that follow each other."""
-    return Setup.of(shifted.images, shifted.test, recipe=replace(recipes()["small"], size=size))
+def _on_device(shifted: Shifted, size: int, model: str) -> Setup:
+    """Put data on their device once for the trainings that follow each other."""
+    recipe = replace(recipes()[shifted.images.recipe], size=size)
+    return Setup.of(shifted.images, shifted.test, recipe=recipe, model=model)
 
 
 @lru_cache(1)
-def _loaded(data: str, samples: int | None) -> tuple[Images, Images]:
+def _loaded(data: str, samples: int | None) -> tuple[Data, Data]:
     images, test = load(data)
     if test is None:
         raise InputError(f"{data} has no test images to evaluate on")
@@ -141,7 +145,7 @@ def _loaded(data: str, samples: int | None) -> tuple[Images, Images]:
 
 @lru_cache(2)
 def _shifted(
-    images: Images, test: Images, changes: tuple[tuple[str, float], ...], seed: int
+    images: Data, test: Data, changes: tuple[tuple[str, float], ...], seed: int
 ) -> Shifted:
     """Flip labels, corrupt images or thin out classes: one of these, or nothing."""
     shift, classes = dict(changes), len(images.class_names)
@@ -149,6 +153,8 @@ def _shifted(
         labels, flipped = flip_labels(images.labels, shift["labels"], classes, seed=seed)
         return Shifted(replace(images, labels=labels), test, {"labels": flipped})
     if "images" in shift:
+        if not isinstance(images, Images):
+            raise InputError(f"only images can be corrupted, not {images.kind}")
         corrupted, kind = corrupt(images, shift["images"], seed)
         wrong = {name: np.flatnonzero(kind == i) for i, name in enumerate(CORRUPTIONS)}
         return Shifted(corrupted, test, {"images": np.flatnonzero(kind >= 0)} | wrong)

@@ -138,7 +138,7 @@ def train_on(cell: Cell, home: Path, coreset: Coreset | None, watch: Watch) -> d
     weights = _weights(cell, coreset)
     content = setup.settings(
         seed=seed,
-        judged=setup.test_images.fingerprint,
+        judged=setup.test.fingerprint,
         ids=None if ids is None else digest(ids),
         length=length,
         dynamic=[row.method, row.dynamic, cell.pruned] if row.is_dynamic else None,

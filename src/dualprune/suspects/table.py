@@ -1,6 +1,7 @@
 """Audit: the labels of a run as a table, the worst first."""
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import pyarrow as pa
 
 from dualprune.arguments import checked
 from dualprune.coreset import WrongLabels
-from dualprune.errors import DamagedError
+from dualprune.errors import DamagedError, InputError
 from dualprune.files import (
     make_folders,
     open_file,
@@ -32,8 +33,9 @@ _LONGEST = 1000  # bytes of a line with names of columns
 class Audit:
     """One row per sample, the worst label first; a sample that was never seen comes last.
 
-    `columns` are `id`, `name` where samples have names, `given_label` and `predicted_label`,
-    `label_quality` and `is_label_issue`, as users of cleanlab know them.
+    `columns` are `id`, `name` where samples have names, `content` where it was given,
+    `given_label`, `predicted_label`, `label_quality` and `is_label_issue`, as users of cleanlab
+    know them.
     """
 
     columns: dict[str, Array]
@@ -69,14 +71,27 @@ def _check_audit(path: Path) -> None:
 
 
 @checked
-def audit(run: Run | str | os.PathLike[str], *, epochs: int | None = None) -> Audit:
-    """Rank all labels of a run by their quality over its first `epochs`."""
+def audit(
+    run: Run | str | os.PathLike[str],
+    *,
+    epochs: int | None = None,
+    contents: Sequence[str] | None = None,
+) -> Audit:
+    """Rank all labels of a run by their quality over its first `epochs`.
+
+    `contents`, one text per sample, become a column, for a person to judge by.
+    """
     run = run if isinstance(run, Run) else Run(run)
+    if contents is not None and len(contents) != run.samples:
+        raise InputError(
+            f"the run is of {run.samples} samples, {len(contents)} contents were given"
+        )
     labels = judge(Arrays([run], epochs=epochs))
     names = run.names
     columns = {
         "id": np.arange(run.samples),
         **({"name": names["name"]} if "name" in names else {}),
+        **({} if contents is None else {"content": np.array(contents, object)}),
         "given_label": _named(run, labels.label),
         "predicted_label": _named(run, labels.predicted),
         "label_quality": labels.quality,

@@ -1,14 +1,16 @@
-"""From labelled images to batches of tensors, augmented a whole batch at a time.
+"""From labelled data to batches of tensors that a model takes.
 
 Images in memory are one uint8 tensor; files that would not fit are decoded by the workers of a
 DataLoader. Either way a batch is cropped, mirrored and normalised at once, which is much faster
 than image by image, and comes out in channels-last memory, which convolutions on CPUs prefer.
+Texts and rows of a table are encoded batch by batch.
 """
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from typing import Protocol, cast
 
 import numpy as np
 import torch
@@ -16,11 +18,63 @@ from torch import Generator, Tensor
 from torch.nn.functional import pad
 from torch.utils.data import DataLoader, Dataset
 
-from dualprune.data import Images, decode
+from dualprune.data import Data, Encoded, Images, decode
 from dualprune.data.images import IN_MEMORY
+from dualprune.errors import InputError
 from dualprune.signatures import Array
+from dualprune.train.datasets import DatasetBatches, Samples
 
 _PROBE = 1000  # files whose mean and deviation stand for all
+
+Change = Callable[[Tensor], Tensor]
+"""Augments a batch of raw images."""
+
+
+class Batches(Protocol):
+    """Inputs and labels of samples on one device; `readable_ids` are those that can be asked for.
+
+    `shape` is what a model must know of its inputs.
+    """
+
+    device: torch.device
+    labels: Tensor
+    readable_ids: Tensor
+
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+    def __len__(self) -> int: ...
+    def inputs(self, order: Sequence[Tensor], change: Change | None = None) -> Iterator[Tensor]:
+        """Give what a model takes for each tensor of ids; `change` augments images."""
+
+
+def batches_of(
+    data: Data, *, size: int, device: torch.device, like: Batches | None = None
+) -> Batches:
+    """Give the batches of data of any kind; `like` are those of the training data, for a test."""
+    if isinstance(data, Images):
+        return ImageBatches(data, size=size, device=device, like=cast("ImageBatches | None", like))
+    if isinstance(data, Samples):
+        return DatasetBatches(data, device)
+    return EncodedBatches(cast(Encoded, data), device)
+
+
+class EncodedBatches:
+    """Texts and rows, encoded when asked for."""
+
+    def __init__(self, data: Encoded, device: torch.device) -> None:
+        self.device = device
+        self.labels = torch.from_numpy(data.labels).to(device)
+        self.readable_ids = torch.from_numpy(data.readable_ids)
+        self.shape = data.shape
+        self._data = data
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def inputs(self, order: Sequence[Tensor], change: Change | None = None) -> Iterator[Tensor]:  # noqa: ARG002 - only images are augmented
+        """Give the encoded inputs for each tensor of ids."""
+        for ids in order:
+            yield torch.from_numpy(self._data.batch(ids.numpy())).to(self.device)
 
 
 class _Files(Dataset[Tensor]):
@@ -37,21 +91,20 @@ class _Files(Dataset[Tensor]):
         return torch.from_numpy(decode(self.files[index], self.size))
 
 
-class Batches:
+class ImageBatches:
     """Images as normalised float32 batches of shape (batch, channels, height, width).
-
-    `readable_ids` are those that can be asked for.
 
     Parameters
     ----------
     size
         What files are scaled to; images in memory keep their own size.
     like
-        Take over the mean and deviation per channel of these; for test images.
+        Take over the mean and deviation per channel of these, which must have as many channels;
+        for test images.
     """
 
     def __init__(
-        self, images: Images, *, size: int, device: torch.device, like: "Batches | None" = None
+        self, images: Images, *, size: int, device: torch.device, like: "ImageBatches | None" = None
     ) -> None:
         self.device = device
         self.labels = torch.from_numpy(images.labels).to(device)
@@ -62,6 +115,10 @@ class Batches:
         self.mean: Tensor
         self.deviation: Tensor
         self.mean, self.deviation = (like.mean, like.deviation) if like else self._statistics()
+        if len(self.mean) != self.shape[0]:
+            raise InputError(
+                f"training images have {len(self.mean)} channels, test images {self.shape[0]}"
+            )
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -88,9 +145,10 @@ class Batches:
         for batch in loader:
             yield batch.to(self.device, non_blocking=True)
 
-    def one(self, sample: int) -> Tensor:
-        """Give a normalised batch of one image, not augmented."""
-        return self.normalised(next(self.raw([torch.tensor([sample])])))
+    def inputs(self, order: Sequence[Tensor], change: Change | None = None) -> Iterator[Tensor]:
+        """Give normalised images for each tensor of ids, changed before they are normalised."""
+        for raw in self.raw(order):
+            yield self.normalised(raw if change is None else change(raw))
 
     def normalised(self, batch: Tensor) -> Tensor:
         """Scale to mean 0 and deviation 1 per channel; channels first in shape, last in memory."""

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from safetensors.torch import load, save
 from torch import Tensor, nn
-from torch.optim import SGD
+from torch.optim import Optimizer
 
 from dualprune.errors import InputError
 from dualprune.files import (
@@ -24,10 +24,20 @@ from dualprune.files import (
 from dualprune.signatures import Array
 
 _LONG = 100  # characters
+_OPTIMIZER = {
+    "momentum_buffer": "momentum",
+    "exp_avg": "mean",
+    "exp_avg_sq": "square",
+    "step": "step",
+}  # what SGD and AdamW remember of a parameter, and under which prefix it is stored
 
 
 def store(
-    folder: Path, model: nn.Module, optimizer: SGD, state: dict[str, Any], arrays: dict[str, Array]
+    folder: Path,
+    model: nn.Module,
+    optimizer: Optimizer,
+    state: dict[str, Any],
+    arrays: dict[str, Array],
 ) -> None:
     """Write all tensors and arrays under a new name, then the JSON that points to them."""
     make_folders(folder)
@@ -48,7 +58,7 @@ def remove_tensors(folder: Path, but: str = "") -> None:
 
 
 def restore(
-    folder: Path, model: nn.Module, optimizer: SGD, settings: dict[str, Any]
+    folder: Path, model: nn.Module, optimizer: Optimizer, settings: dict[str, Any]
 ) -> tuple[dict[str, Any], dict[str, Array]]:
     """Load a checkpoint with these settings; gives its state and arrays, empty if there is none."""
     if not exists(folder / "state.json"):
@@ -69,22 +79,24 @@ def restore(
     return state, {name: value.numpy() for name, value in _under("array.", tensors).items()}
 
 
-def _fill(model: nn.Module, optimizer: SGD, tensors: dict[str, Tensor]) -> None:
+def _fill(model: nn.Module, optimizer: Optimizer, tensors: dict[str, Tensor]) -> None:
     model.load_state_dict(_under("model.", tensors))
     for name, parameter in model.named_parameters():
-        if (momentum := tensors.get(f"momentum.{name}")) is not None:
-            optimizer.state[parameter]["momentum_buffer"] = momentum.to(parameter.device)
+        for entry, prefix in _OPTIMIZER.items():
+            if (value := tensors.get(f"{prefix}.{name}")) is not None:
+                where = "cpu" if entry == "step" else parameter.device
+                optimizer.state[parameter][entry] = value.to(where)
 
 
 def _under(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
     return {n.removeprefix(prefix): v for n, v in tensors.items() if n.startswith(prefix)}
 
 
-def _tensors(model: nn.Module, optimizer: SGD, arrays: dict[str, Array]) -> dict[str, Tensor]:
+def _tensors(model: nn.Module, optimizer: Optimizer, arrays: dict[str, Array]) -> dict[str, Tensor]:
     tensors = {f"model.{name}": value for name, value in model.state_dict().items()}
     tensors |= {f"array.{name}": torch.from_numpy(value) for name, value in arrays.items()}
     for name, parameter in model.named_parameters():
-        momentum = optimizer.state[parameter].get("momentum_buffer")
-        if momentum is not None:
-            tensors[f"momentum.{name}"] = momentum
+        for entry, prefix in _OPTIMIZER.items():
+            if (value := optimizer.state[parameter].get(entry)) is not None:
+                tensors[f"{prefix}.{name}"] = value
     return {name: value.detach().cpu().contiguous().clone() for name, value in tensors.items()}

@@ -2,19 +2,20 @@
 
 import math
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol, runtime_checkable
 
 import numpy as np
 import torch
-from torch import Generator, Tensor, nn
+from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
-from torch.optim import SGD
+from torch.optim import Optimizer
 
 from dualprune.dynamic import Plan as EpochPlan
 from dualprune.record import Recorder
 from dualprune.record.processes import processes
 from dualprune.signatures import Array
-from dualprune.train.batches import Batches, augment
+from dualprune.train.batches import Batches, Change, augment
 from dualprune.train.evaluate import last_features
 from dualprune.train.order import batches_of_epoch, stream
 from dualprune.train.recipe import Recipe
@@ -53,7 +54,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class Trained:
-    """Mean loss of an epoch, the ids trained on, and how many images went forward."""
+    """Mean loss of an epoch, the ids trained on, and how many samples went forward."""
 
     loss: float
     ids: Array
@@ -64,7 +65,7 @@ def train_epoch(
     model: nn.Module,
     data: Batches,
     plan: Plan,
-    optimizer: SGD,
+    optimizer: Optimizer,
     epoch: int,
     recording: Recorder | None,
 ) -> Trained:
@@ -76,10 +77,12 @@ def train_epoch(
     draw = stream(plan.seed, epoch, 1 + processes()[0])
     observed: list[tuple[Tensor, Tensor]] = []
     model.train()
-    for step, (ids, raw) in enumerate(zip(batches[:steps], data.raw(batches[:steps]), strict=True)):
+    change = partial(augment, crop=plan.recipe.crop, flip=plan.recipe.flip, draw=draw)
+    inputs = data.inputs(batches[:steps], change)
+    for step, (ids, batch) in enumerate(zip(batches[:steps], inputs, strict=True)):
         part = (epoch - 1 + step / len(batches)) / plan.schedule
         optimizer.param_groups[0]["lr"] = _learning_rate(plan.recipe, part)
-        logits, losses = _forward(model, data, plan.recipe, ids, raw, draw)
+        logits, losses = _forward(model, data, ids, batch)
         loss = (losses * weights[ids]).mean()
         if plan.weights is not None:
             loss = loss * plan.weights[ids].mean()
@@ -91,7 +94,7 @@ def train_epoch(
             recording.update(logits, data.labels[ids], ids, last_features(model))
     trained, trained_losses = _join(observed)
     if plan.dynamic is not None:
-        observed += _look(model, data, plan, plan.ids[chosen.look], draw)
+        observed += _look(model, data, plan, plan.ids[chosen.look], change)
         all_ids, all_losses = _join(observed)
         plan.dynamic.observe(np.searchsorted(plan.ids, all_ids), all_losses)
     mean = float(trained_losses.mean()) if len(trained) else math.nan
@@ -109,27 +112,24 @@ def _by_sample(ids: Array, weights: Array, data: Batches) -> Tensor:
     return by_sample.to(data.device)
 
 
-def _forward(
-    model: nn.Module, data: Batches, recipe: Recipe, ids: Tensor, raw: Tensor, draw: Generator
-) -> tuple[Tensor, Tensor]:
-    """Give the logits and the loss of each augmented image."""
+def _forward(model: nn.Module, data: Batches, ids: Tensor, batch: Tensor) -> tuple[Tensor, Tensor]:
+    """Give the logits and the loss of each sample."""
     device = data.device.type
-    images = augment(raw, crop=recipe.crop, flip=recipe.flip, draw=draw)
     with torch.autocast(device, torch.bfloat16, enabled=device == "cuda"):
-        logits: Tensor = model(data.normalised(images))
+        logits: Tensor = model(batch)
         return logits, cross_entropy(logits, data.labels[ids], reduction="none")
 
 
 @torch.no_grad()
 def _look(
-    model: nn.Module, data: Batches, plan: Plan, ids: Array, draw: Generator
+    model: nn.Module, data: Batches, plan: Plan, ids: Array, change: Change
 ) -> list[tuple[Tensor, Tensor]]:
     """Losses of samples that are not trained on, in evaluation mode but augmented."""
     model.eval()
     batches = [torch.from_numpy(ids[i : i + plan.batch]) for i in range(0, len(ids), plan.batch)]
     return [
-        (part, _forward(model, data, plan.recipe, part, raw, draw)[1])
-        for part, raw in zip(batches, data.raw(batches), strict=True)
+        (part, _forward(model, data, part, batch)[1])
+        for part, batch in zip(batches, data.inputs(batches, change), strict=True)
     ]
 
 

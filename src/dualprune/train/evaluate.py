@@ -15,7 +15,7 @@ _BATCH = 512
 
 
 def accuracy(model: nn.Module, data: Batches) -> float:
-    """Share of images whose label has the highest logit."""
+    """Share of samples whose label has the highest logit."""
     correct = torch.zeros((), device=data.device)
     for ids, logits in _outputs(model, model, data, torch.arange(len(data))):
         correct += (logits.argmax(1) == data.labels[ids]).sum()
@@ -37,7 +37,7 @@ def last_features(model: nn.Module) -> Tensor | None:
 
 
 def features_of(model: nn.Module, data: Batches) -> Array:
-    """Penultimate features of every image, float32 of shape (samples, width); 0 if unreadable."""
+    """Penultimate features of every sample, float32 of shape (samples, width); 0 if unreadable."""
     penultimate = getattr(model, "features", None)
     if not callable(penultimate):
         raise InputError(
@@ -57,5 +57,5 @@ def _outputs(
 ) -> Iterator[tuple[Tensor, Tensor]]:
     model.eval()
     batches = [ids[i : i + _BATCH] for i in range(0, len(ids), _BATCH)]
-    for part, raw in zip(batches, data.raw(batches), strict=True):
-        yield part.to(data.device), fn(data.normalised(raw))
+    for part, batch in zip(batches, data.inputs(batches), strict=True):
+        yield part.to(data.device), fn(batch)

@@ -1,4 +1,4 @@
-"""The training loop: SGD with momentum and a cosine schedule, recording if asked to."""
+"""The training loop: an optimiser with a cosine schedule, recording if asked to."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import distributed, nn
 from torch.nn.parallel import DistributedDataParallel
-from torch.optim import SGD
+from torch.optim import SGD, AdamW, Optimizer
 
 from dualprune.record import Recorder
 from dualprune.record.processes import processes
@@ -29,8 +29,8 @@ from dualprune.train.recipe import Recipe
 class Progress:
     """What one epoch did; progress callbacks are given it after the epoch.
 
-    The accuracy is that on the test images, None if it was not measured; `forward` and `backward`
-    count the training images that went through the model.
+    The accuracy is that on the test samples, None if it was not measured; `forward` and `backward`
+    count the training samples that went through the model.
     """
 
     epoch: int
@@ -95,7 +95,8 @@ def fit(
     recording = recorder(len(history) + 1) if recorder else None
     _recall(arrays, plan.dynamic, recording)
     trained = DistributedDataParallel(model) if processes()[1] > 1 else model
-    threads = useful_threads(model, data.one(plan.ids[0]), plan.batch)
+    one = next(data.inputs([torch.from_numpy(plan.ids[:1])]))
+    threads = useful_threads(model, one, plan.batch)
     with recording or nullcontext(), limited_to(threads):
         for epoch in range(len(history) + 1, plan.epochs + 1):
             started = time.perf_counter()
@@ -152,7 +153,7 @@ def _seeded(seed: int, epoch: int, device: torch.device) -> Iterator[None]:
 def _store(
     folder: Path,
     model: nn.Module,
-    optimizer: SGD,
+    optimizer: Optimizer,
     settings: dict[str, Any],
     history: list[Progress],
     arrays: dict[str, Array],
@@ -165,7 +166,9 @@ def _store(
         store(folder, model, optimizer, state, arrays)
 
 
-def _optimizer(model: nn.Module, recipe: Recipe) -> SGD:
+def _optimizer(model: nn.Module, recipe: Recipe) -> Optimizer:
+    if recipe.optimizer == "adamw":
+        return AdamW(model.parameters(), lr=recipe.lr, weight_decay=recipe.weight_decay)
     return SGD(
         model.parameters(),
         lr=recipe.lr,

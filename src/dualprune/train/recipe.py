@@ -1,7 +1,7 @@
 """Recipe: how to train, and how to prune afterwards."""
 
 from dataclasses import asdict, dataclass, field, fields, replace
-from typing import Any
+from typing import Any, Literal
 
 from dualprune.errors import InputError, did_you_mean
 from dualprune.files import read_rows
@@ -9,12 +9,13 @@ from dualprune.files import read_rows
 
 @dataclass(frozen=True)
 class Recipe:
-    """SGD with momentum and a cosine schedule over `epochs`; the first `record` are recorded.
+    """An optimiser and a cosine schedule over `epochs`; the first `record` are recorded.
 
-    `iterations` replaces `epochs` when training on a coreset. `crop` is the padding of random crops
-    as a share of the image. `published` names the data that the setting was published for, if any.
-    The model is evaluated after every `judge_every` epochs and after the last. `select` are knobs
-    for any selector that has them, unless a method sets them.
+    `momentum` and `nesterov` are those of SGD. `iterations` replaces `epochs` when training on a
+    coreset. `crop` is the padding of random crops as a share of the image. `published` names the
+    data that the setting was published for, if any. The model is evaluated after every
+    `judge_every` epochs and after the last. `select` are knobs for any selector that has them,
+    unless a method sets them.
     """
 
     name: str
@@ -30,6 +31,7 @@ class Recipe:
     weight_decay: float
     crop: float
     flip: bool
+    optimizer: Literal["sgd", "adamw"] = "sgd"
     lr_end: float = 0.0
     judge_every: int = 1
     iterations: int | None = None

@@ -47,26 +47,26 @@ def record(
     features
         Epochs after which penultimate features are written too.
     """
-    recipe, images = setup.recipe, setup.images
+    recipe, data = setup.recipe, setup.data
     epochs = recipe.record if epochs is None else epochs
     check_training(seed, epochs)
     if beyond := [epoch for epoch in features if not 1 <= epoch <= epochs]:
         raise InputError(f"features are written after epochs 1 to {epochs}, not after {beyond[0]}")
     schedule = max(recipe.epochs, epochs)
-    plan = Plan(recipe, images.readable_ids, recipe.batch, epochs, schedule, seed)
+    plan = Plan(recipe, data.readable_ids, recipe.batch, epochs, schedule, seed)
 
     model = setup.fresh_model(seed)
 
     def features_after(epoch: int) -> Array | None:
-        return features_of(model, setup.data) if epoch in features and is_first() else None
+        return features_of(model, setup.batches) if epoch in features and is_first() else None
 
     fit(
         model,
-        setup.data,
+        setup.batches,
         plan,
         folder=out / "checkpoint",
         settings=setup.settings(seed=seed, schedule=schedule, signals=list(signals), clean=clean),
-        test=None if len(setup.held_out) else setup.test,
+        test=None if len(setup.held_out) else setup.test_batches,
         recorder=partial(_recorder, setup, out, signals, clean, seed),
         clean=clean,
         features=features_after,
@@ -84,21 +84,21 @@ def record(
 def _recorder(
     setup: Setup, out: Path, signals: Sequence[str], clean: bool, seed: int, start_epoch: int
 ) -> Recorder:
-    images, size, unreadable = setup.images, setup.size, None
-    if images.unreadable is not None:
-        unreadable = np.where(images.unreadable, images.labels, -1)
+    data, size, unreadable = setup.data, setup.size, None
+    if data.unreadable is not None:
+        unreadable = np.where(data.unreadable, data.labels, -1)
     return Recorder(
         out,
-        samples=len(images),
-        classes=len(images.class_names),
+        samples=len(data),
+        classes=len(data.class_names),
         signals=signals,
         start_epoch=start_epoch,
         mode="eval" if clean else "train",
-        class_names=images.class_names,
-        names=images.names,
-        source=images.source,
+        class_names=data.class_names,
+        names=data.names,
+        source=data.source,
         unreadable=unreadable,
-        data=images.fingerprint,
+        data=data.fingerprint,
         notes=f"{setup.model_name}, recipe {setup.recipe.name}"
         + (f" at {size} x {size} pixels" if size else "")
         + f", seed {seed}",

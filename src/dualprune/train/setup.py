@@ -10,15 +10,19 @@ import numpy as np
 import torch
 from torch import nn
 
-from dualprune.data import Images, load
+from dualprune.data import NO_COLUMNS, Columns, Data, Images, load, usual_recipe
 from dualprune.errors import InputError
 from dualprune.select import random
 from dualprune.signatures import Array
 from dualprune.suspects import corrected
-from dualprune.train.batches import Batches
+from dualprune.train.batches import Batches, batches_of
 from dualprune.train.models import build, check_model
 from dualprune.train.place import device
+from dualprune.train.pretrained import Checkpoint, TokenBatches, checkpoint_identity, is_checkpoint
 from dualprune.train.recipe import Recipe, find_recipe
+
+CHECKPOINT = "checkpoint"
+"""Name of the recipe that suits checkpoints of transformers."""
 
 _HELD_OUT = 0.1
 _HELD_OUT_SEED = 0x68656C64  # nobody's own, so that no random coreset is the same draw
@@ -29,44 +33,41 @@ class Setup:
     """Data, recipe and model; made with `Setup.of`.
 
     `held_out`: ids set aside for evaluation, never trained on; a tenth of every class where there
-    are no test images, else none.
+    are no test data, else none.
     """
 
-    images: Images
-    data: Batches
-    test: Batches
-    test_images: Images
+    data: Data
+    batches: Batches
+    test: Data
+    test_batches: Batches
     held_out: Array
     recipe: Recipe
     model: str | nn.Module
 
     @staticmethod
     def of(
-        images: Images,
-        test: Images | None,
+        data: Data,
+        test: Data | None,
         *,
         name: str = "",
         recipe: str | Recipe = "auto",
         model: str | nn.Module = "auto",
         size: int | None = None,
     ) -> "Setup":
-        """Choose the recipe for the data of this name, and put the images on their device."""
+        """Choose the recipe for the data of this name, and put what is in memory on its device."""
         if isinstance(recipe, str):
-            recipe = find_recipe(recipe, name, gpu=device().type == "cuda", size=size)
-        refuse_size(images, size)
+            usual = CHECKPOINT if is_checkpoint(model) else name or data.recipe
+            recipe = find_recipe(recipe, usual, gpu=device().type == "cuda", size=size)
+        refuse_size(data, size)
         if model == "auto":
             model = recipe.model
-        data = Batches(images, size=recipe.size, device=device())
+        batches = _batches(data, model, recipe.size)
         held_out = np.empty(0, np.int64)
         if test is None:
-            held_out = hold_out(images)
-            test = images.take(held_out)
-        judge = Batches(test, size=recipe.size, device=device(), like=data)
-        if data.shape[0] != judge.shape[0]:
-            raise InputError(
-                f"training images have {data.shape[0]} channels, test images {judge.shape[0]}"
-            )
-        return Setup(images, data, judge, test, held_out, recipe, model)
+            held_out = hold_out(data)
+            test = data.take(held_out)
+        judge = _batches(test, model, recipe.size, like=batches)
+        return Setup(data, batches, test, judge, held_out, recipe, model)
 
     @staticmethod
     def load(
@@ -78,32 +79,35 @@ class Setup:
         out: Path | None = None,
         size: int | None = None,
         labels: Path | None = None,
+        columns: Columns = NO_COLUMNS,
     ) -> "Setup":
         """Load data by its name or path, at this `size` or the one that its recipe wants.
 
         `labels` is a CSV of corrected labels.
         """
         if isinstance(recipe, str):
-            recipe = find_recipe(recipe, str(data), gpu=device().type == "cuda", size=size)
-        if isinstance(model, str) and model != "auto":
+            usual = CHECKPOINT if is_checkpoint(model) else usual_recipe(data, columns)
+            recipe = find_recipe(recipe, usual, gpu=device().type == "cuda", size=size)
+        if isinstance(model, str) and model != "auto" and not is_checkpoint(model):
             check_model(model)
-        images, test = load(data, download=download, out=out, size=recipe.size)
-        return Setup.of(relabel(images, labels), test, recipe=recipe, model=model, size=size)
+        loaded, test = load(data, download=download, out=out, size=recipe.size, columns=columns)
+        return Setup.of(relabel(loaded, labels), test, recipe=recipe, model=model, size=size)
 
     def fresh_model(self, seed: int) -> nn.Module:
         """Give a new model whose weights depend on the seed alone; a given module is copied."""
         if isinstance(self.model, nn.Module):
             return deepcopy(self.model)
-        channels, size = self.data.shape
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
-            classes = len(self.images.class_names)
-            return build(self.model, classes=classes, channels=channels, size=size)
+            classes, shape = len(self.data.class_names), self.batches.shape
+            if is_checkpoint(self.model):
+                return Checkpoint(self.model, classes, *shape)
+            return build(self.model, self.data.kind, classes=classes, shape=shape)
 
     @property
     def size(self) -> int:
-        """Side in pixels of the squares that files are scaled to, 0 if images are not files."""
-        return self.recipe.size if self.images.files else 0
+        """Side in pixels of the squares that image files are scaled to, 0 if there are none."""
+        return self.recipe.size if isinstance(self.data, Images) and self.data.files else 0
 
     @property
     def model_name(self) -> str:
@@ -112,21 +116,28 @@ class Setup:
     def settings(self, **more: Any) -> dict[str, Any]:
         """All that a training depends on, so that a checkpoint of another one is not taken up."""
         return {
-            "data": self.images.fingerprint,
+            "data": self.data.fingerprint,
             "model": model_identity(self.model),
             "recipe": self.recipe.stated(),
             **more,
         }
 
 
-def refuse_size(images: Images, size: int | None) -> None:
-    """Refuse to scale images that are not files."""
-    if size is not None and images.pixels is not None:
-        tall, wide = images.pixels.shape[1:3]
-        raise InputError(
-            f"only image files are scaled; these images are arrays of {tall} x {wide} and stay "
-            "so: leave out the size"
-        )
+def _batches(data: Data, model: str | nn.Module, size: int, like: Batches | None = None) -> Batches:
+    if isinstance(model, str) and is_checkpoint(model):
+        return TokenBatches(data, model, device())
+    return batches_of(data, size=size, device=device(), like=like)
+
+
+def refuse_size(data: Data, size: int | None) -> None:
+    """Refuse to scale what is no file of an image."""
+    if size is None or (isinstance(data, Images) and data.files):
+        return
+    these = data.kind
+    if isinstance(data, Images) and data.pixels is not None:
+        tall, wide = data.pixels.shape[1:3]
+        these = f"arrays of {tall} x {wide}"
+    raise InputError(f"only image files are scaled, and these are {these}: leave out the size")
 
 
 def check_training(seed: int, epochs: int | None, iterations: int | None = None) -> None:
@@ -138,18 +149,18 @@ def check_training(seed: int, epochs: int | None, iterations: int | None = None)
             raise InputError(f"{name} must be at least 1, got {value}")
 
 
-def relabel(images: Images, path: Path | None) -> Images:
-    """Give the images with the corrected labels of a CSV, if there is one."""
+def relabel(data: Data, path: Path | None) -> Data:
+    """Give the data with the corrected labels of a CSV, if there is one."""
     if path is None:
-        return images
-    labels = corrected(path, images.labels, images.class_names, images.names)
-    return replace(images, labels=labels, relabelled=int((labels != images.labels).sum()))
+        return data
+    labels = corrected(path, data.labels, data.class_names, data.names)
+    return replace(data, labels=labels, relabelled=int((labels != data.labels).sum()))
 
 
 def model_identity(model: str | nn.Module) -> str:
     """Name of a model, and of a module also the SHA-256 of its parameters and buffers."""
     if isinstance(model, str):
-        return model
+        return checkpoint_identity(model) if is_checkpoint(model) else model
     content = sha256()
     for name, value in model.state_dict().items():
         content.update(f"{name} {tuple(value.shape)} {value.dtype}".encode())
@@ -157,9 +168,9 @@ def model_identity(model: str | nn.Module) -> str:
     return f"{type(model).__name__} {content.hexdigest()}"
 
 
-def hold_out(images: Images) -> Array:
-    """Ids of a tenth of every class, the same for the same images, to evaluate on."""
-    ids, labels = images.readable_ids, images.labels[images.readable_ids]
+def hold_out(data: Data) -> Array:
+    """Ids of a tenth of every class, the same for the same labels, to evaluate on."""
+    ids, labels = data.readable_ids, data.labels[data.readable_ids]
     k = max(1, round(_HELD_OUT * len(ids)))
     held_out: Array = ids[random(labels, k=k, seed=_HELD_OUT_SEED, balance="proportional")]
     return held_out

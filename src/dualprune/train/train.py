@@ -82,22 +82,22 @@ def train(
     if dynamic is not None:
         plan = replace(plan, dynamic=dynamic(len(plan.ids), plan.epochs), schedule=plan.epochs)
     if weights is not None:
-        plan = replace(plan, weights=torch.from_numpy(weights).float().to(setup.data.device))
+        plan = replace(plan, weights=torch.from_numpy(weights).float().to(setup.batches.device))
     settings = setup.settings(
         seed=seed,
         schedule=plan.schedule,
         kept=digest(plan.ids),
-        judged=setup.test_images.fingerprint,
+        judged=setup.test.fingerprint,
         dynamic=_identity(plan.dynamic),
         weights=None if weights is None else sha256(weights.tobytes()).hexdigest(),
     )
     fitted = fit(
         setup.fresh_model(seed),
-        setup.data,
+        setup.batches,
         plan,
         folder=out / "checkpoint",
         settings=settings,
-        test=setup.test,
+        test=setup.test_batches,
         tell=tell,
     )
     result = _result(setup, plan, fitted.history)
@@ -115,8 +115,8 @@ def _plan(
     setup: Setup, ids: Array | None, epochs: int | None, iterations: int | None, seed: int
 ) -> Plan:
     check_training(seed, epochs, iterations)
-    readable = setup.images.readable_ids
-    chosen = readable if ids is None else np.intersect1d(_unique(ids, len(setup.images)), readable)
+    readable = setup.data.readable_ids
+    chosen = readable if ids is None else np.intersect1d(_unique(ids, len(setup.data)), readable)
     kept = np.setdiff1d(chosen, setup.held_out)
     if len(kept) < 2:
         raise InputError(f"{len(kept)} samples are left to train on; keep more")
@@ -155,7 +155,7 @@ def _result(setup: Setup, plan: Plan, history: list[Progress]) -> Result:
         best_accuracy=accuracies[best],
         best_epoch=best + 1,
         judged_on="validation" if len(setup.held_out) else "test",
-        samples=len(setup.images.readable_ids),
+        samples=len(setup.data.readable_ids),
         kept=len(plan.ids),
         epochs=plan.epochs,
         forward=sum(row.forward for row in history),

@@ -6,6 +6,7 @@ from math import isnan
 from pathlib import Path
 
 import numpy as np
+import torch
 
 from dualprune.coreset import Arm, Check, Coreset
 from dualprune.coreset.worth import ALL, ANEW, CORESET, RANDOM, SHORTER
@@ -45,21 +46,21 @@ def check(
 ) -> Check:
     """Train on a coreset and in four other ways, each as long as the recipe says; resumes.
 
-    A tenth of the training images are held out, which no training sees; test images are not looked
-    at. `seconds` is what an image took while recording, NaN if that is not known.
+    A tenth of the training data are held out, which no training sees; test data are not looked
+    at. `seconds` is what a sample took while recording, NaN if that is not known.
     """
     grid = _grid(setup, coreset, seeds)
     count = min(workers(grid.setting, processes), seeds * len(grid.rows))
     if todo := missing(grid, out):
-        image = setup.data.one(coreset.ids[0])
-        threads = useful_threads(setup.fresh_model(0), image, setup.recipe.batch)
+        one = next(setup.batches.inputs([torch.from_numpy(coreset.ids[:1])]))
+        threads = useful_threads(setup.fresh_model(0), one, setup.recipe.batch)
         each = seconds * threads / count if count > 1 else seconds
-        minutes = each * sum(passes(cell) for cell in todo) * len(setup.images.readable_ids) / 60
+        minutes = each * sum(passes(cell) for cell in todo) * len(setup.data.readable_ids) / 60
         about = "" if isnan(minutes) else f", about {max(1, round(minutes))} min"
         tell(f"check: {len(todo)} trainings{about} ({count} at a time), with {seeds} seeds each")
         tell(f"check: {'; '.join(row.name for row in grid.rows)}")
     lines = run_loaded(grid, out, processes=count, tell=tell, watch=watch)
-    return Check(len(hold_out(setup.images)), [_arm(row, lines) for row in grid.rows])
+    return Check(len(hold_out(setup.data)), [_arm(row, lines) for row in grid.rows])
 
 
 def _arm(row: Row, lines: Sequence[Line]) -> Arm:
@@ -68,10 +69,10 @@ def _arm(row: Row, lines: Sequence[Line]) -> Arm:
 
 
 def _grid(setup: Setup, coreset: Coreset, seeds: int) -> Grid:
-    held_out = hold_out(setup.images)
-    others = np.setdiff1d(setup.images.readable_ids, held_out)
+    held_out = hold_out(setup.data)
+    others = np.setdiff1d(setup.data.readable_ids, held_out)
     ids = np.searchsorted(others, np.setdiff1d(coreset.ids, held_out))
-    part, test, recipe = setup.images.take(others), setup.images.take(held_out), setup.recipe
+    part, test, recipe = setup.data.take(others), setup.data.take(held_out), setup.recipe
     setting = Setting.of(
         "check", recipe, part, test, seeds=seeds, model=setup.model, judged_on="validation"
     )

@@ -5,10 +5,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
+from typing import Any
 
 from torch import nn
 
-from dualprune.data import Images, load, validation_split
+from dualprune.data import Columns, Data, Images, load, validation_split
 from dualprune.experiments.accuracy import cost_table
 from dualprune.experiments.grid import Grid, Row
 from dualprune.experiments.present import present, tabulate
@@ -22,6 +23,7 @@ from dualprune.run.signals import DEFAULT
 from dualprune.select import budget
 from dualprune.train import Watch, silent
 from dualprune.train.setup import refuse_size
+from dualprune.workflows.given import given_data, name_of
 from dualprune.workflows.request import check_request
 
 
@@ -38,9 +40,12 @@ class Comparison:
 
 
 def compare(
-    data: str | Path | Images,
+    data: str | Path | Data | Any,
     *,
     out: str | os.PathLike[str],
+    text: str | None = None,
+    label: str | None = None,
+    ignore: Sequence[str] = (),
     methods: Sequence[str | Method] = ("dual+beta", "random"),
     keep: Sequence[float | str] = (0.5, 0.3, 0.1),
     prune: Sequence[float | str] = (),
@@ -61,8 +66,10 @@ def compare(
     Parameters
     ----------
     data
-        A folder with one sub-folder per class, an ``.npz`` with `x` and `y`, a named set, or
-        images that were loaded.
+        As `prune` takes it.
+    text, label, ignore
+        Which columns of a file or table of rows hold the text and the label, and which to leave
+        out.
     methods
         Names such as ``el2n`` or ``ccs``, or a `Method`, also with functions of your own.
     keep
@@ -83,27 +90,28 @@ def compare(
         Progress: a line after every training; the epochs of those in this process.
     """
     out = Path(out)
-    name = "images" if isinstance(data, Images) else str(data)
+    columns = Columns(text, label, tuple(ignore))
+    data = given_data(data, columns)
     wanted = [{"keep": part} for part in keep] + [{"prune": part} for part in prune]
-    how = check_request(methods, wanted, model, recipe, name, size=size)
+    how = check_request(methods, wanted, model, recipe, data, columns, size=size)
     refuse_foreign(out, *OURS)
-    images, test = (
-        (data, None)
-        if isinstance(data, Images)
-        else load(data, download=download, out=out, size=how.size)
+    samples, test = (
+        load(data, download=download, out=out, size=how.size, columns=columns)
+        if isinstance(data, str | Path)
+        else (data, None)
     )
-    refuse_size(images, size)
-    judged_on, images = "test", images.only_readable()
+    refuse_size(samples, size)
+    judged_on, samples = "test", samples.only_readable()
     if test is None:  # held out from the start, so that all methods choose as many of the same
-        images, test = validation_split(images, 0.1, seed=0)
+        samples, test = validation_split(samples, 0.1, seed=0)
         judged_on = "validation"
-    budgets = [budget(len(images), **amount) for amount in wanted]
+    budgets = [budget(len(samples), **amount) for amount in wanted]
     setting = Setting.of(
-        "compare", how, images, test, seeds=seeds, model=model, judged_on=judged_on
+        "compare", how, samples, test, seeds=seeds, model=model, judged_on=judged_on
     )
-    seen = f" of {how.size} x {how.size}" if images.files else ""
-    setting = replace(setting, about=f"{Path(name).name}{seen}, {setting.about}")
-    grid = grid_of(setting, methods, [1 - k / len(images) for k in budgets])
+    seen = f" of {how.size} x {how.size}" if isinstance(samples, Images) and samples.files else ""
+    setting = replace(setting, about=f"{Path(name_of(data)).name}{seen}, {setting.about}")
+    grid = grid_of(setting, methods, [1 - k / len(samples) for k in budgets])
     return run_and_present(grid, out, processes, tell, watch)
 
 

@@ -1,10 +1,10 @@
-"""prune: from a set of images to the part of it that is worth training on."""
+"""prune: from labelled data to the part of them that is worth training on."""
 
 import itertools
 import os
 import shlex
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from math import nan
 from pathlib import Path
@@ -14,14 +14,7 @@ import numpy as np
 from torch import nn
 
 from dualprune.coreset import Coreset, Training
-from dualprune.data import (
-    DUPLICATES,
-    Images,
-    duplicates,
-    replace_links,
-    write_duplicates,
-    write_tree,
-)
+from dualprune.data import DUPLICATES, Columns, Data, Table, duplicates, to_show, write_duplicates
 from dualprune.errors import InputError
 from dualprune.experiments.results import Line
 from dualprune.files import exists, refuse_foreign
@@ -47,16 +40,21 @@ from dualprune.select.candidates import Balance
 from dualprune.signatures import Array, check_knobs
 from dualprune.train import APART, Setup, Watch, record, relabel, seconds_recorded, silent
 from dualprune.workflows.checking import check as check_coreset
+from dualprune.workflows.given import given_data, name_of
+from dualprune.workflows.kept import refuse_materialize, write_kept_samples
 from dualprune.workflows.recorded import runs_in, settings_of, usable
 from dualprune.workflows.request import check_request
 
 
 def prune(
-    data: str | Path | Images,
+    data: str | Path | Data | Any,
     *,
     out: str | os.PathLike[str],
     keep: Amount = None,
     prune: Amount = None,
+    text: str | None = None,
+    label: str | None = None,
+    ignore: Sequence[str] = (),
     model: str | nn.Module = "auto",
     recipe: str = "auto",
     method: str | Method = "dual+beta",
@@ -82,14 +80,20 @@ def prune(
     Parameters
     ----------
     data
-        A folder with one sub-folder per class, an ``.npz`` with `x` and `y`, a named set, or
-        images that were loaded.
+        A folder with one sub-folder per class, an ``.npz`` with `x` and `y`, a named set, a CSV,
+        TSV, JSONL or Parquet file of rows; a table in memory (pandas, polars, Arrow, `datasets`);
+        what `dualprune.data.load` gave; or any map-style dataset of torch whose items begin with
+        an input and end with a class number.
     keep
         How much to keep: 0.3, "30%" or a number of samples.
     prune
         How much to prune, instead of `keep`.
+    text, label, ignore
+        Which columns of a file or table of rows hold the text (none for numbers and categories)
+        and the label, and which to leave out.
     model, recipe
-        What to train and how; `auto` chooses by the data and the machine.
+        What to train and how; `auto` chooses by the data and the machine. A dataset of torch needs
+        a module of your own.
     method
         A name such as ``dual+beta`` or ``ccs``, or a `Method`.
     epochs
@@ -105,8 +109,8 @@ def prune(
         Choose from this recording of the same data, a run or what `prune` wrote, with its model and
         recipe, instead of training.
     materialize
-        Also write the kept images as a folder tree of links or copies. Links are relative; "copy"
-        replaces links by copies.
+        Also write what is kept: image files as a folder tree of links or copies, rows as a file of
+        the format that came in ("copy"). Links are relative; "copy" replaces links by copies.
     check
         Also train on the coreset, on a random part, on all the data, and in two ways that cost as
         much as the coreset, as long as the recipe says; the card and the page then compare them.
@@ -120,72 +124,99 @@ def prune(
     """
     _refuse_at_once(check_seeds, materialize)
     out, recorded = Path(out), [] if run is None else runs_in(run)
-    name = "images" if isinstance(data, Images) else str(data)
+    columns = Columns(text, label, tuple(ignore))
+    data = given_data(data, columns)
+    refuse_materialize(data, materialize)
     amount = {"keep": keep, "prune": prune}
     epochs = recorded[0].epochs if recorded and epochs is None else epochs
-    check_request([method], [amount], model, recipe, name, epochs=epochs, seed=seed)
+    check_request([method], [amount], model, recipe, data, columns, epochs=epochs, seed=seed)
     _refuse_in_the_way(out, materialize)
-    how = {"model": model, "recipe": recipe, "size": size, "labels": labels}
+    how = {"model": model, "recipe": recipe, "size": size, "labels": labels, "columns": columns}
     setup = _setup(data, how, recorded, download=download, out=out)
-    images = setup.images
-    k = budget(readable := len(images.readable_ids), **amount)
-    if materialize and not images.files:
-        raise InputError("only images that are files can be linked or copied")
-    epochs = setup.recipe.record if epochs is None else epochs
-    setup = replace(setup, recipe=replace(setup.recipe, judge_every=epochs))  # once, at the end
-    named = find_method(method, 1 - k / readable) if isinstance(method, str) else method
-    method = for_classes(named.with_defaults(setup.recipe.select), balance, floor)
-    runs = usable(recorded, images, method, epochs) if recorded else []
-    flags = {**amount, "method": method.name, "balance": balance, "floor": floor, "seed": seed}
-    again = _another_choice(name, flags, Path(run or out), out)
-    _refuse_another(out, setup, method, k=k, epochs=epochs, seed=seed, runs=runs, again=again)
-    runs = runs or _record(setup, out, method, epochs, seed, watch)
-    coreset, facts = _choose(setup, name, runs, method, k=k, epochs=epochs, seed=seed, out=out)
-    _materialize(out, coreset, images, materialize)
+    wanted = _wanted(
+        *(setup, name_of(data), method, amount),
+        epochs=epochs,
+        seed=seed,
+        balance=balance,
+        floor=floor,
+    )
+    given = usable(recorded, setup.data, wanted.method, wanted.epochs) if recorded else []
+    flags = {**amount, "text": text, "label": label, "method": wanted.method.name}
+    flags |= {"balance": balance, "floor": floor, "seed": seed}
+    again = _another_choice(wanted.name, flags, Path(run or out), out)
+    _refuse_another(out, wanted, given, again)
+    runs = given or _record(wanted, out, watch)
+    coreset, facts = _choose(wanted, runs, out)
+    write_kept_samples(out, coreset, setup.data, materialize)
     if check:
         result = check_coreset(
-            setup,
+            wanted.setup,
             coreset,
             out / "check",
             seeds=check_seeds,
-            seconds=_seconds_per_image(runs[0]),
+            seconds=_seconds_per_sample(runs[0]),
             processes=processes,
             tell=tell,
             watch=watch,
         )
         coreset = coreset.save_check(out, result)
-        illustrate(out, coreset, facts, images, _marked(coreset))
+        illustrate(out, coreset, facts, setup.data, _marked(coreset))
     warn_of_short(coreset.card.short)
     return coreset
 
 
-def _choose(
+@dataclass(frozen=True)
+class _Wanted:
+    """What is to be chosen: how many of which data, after how many epochs, and how."""
+
+    setup: Setup
+    name: str
+    method: Method
+    k: int
+    epochs: int
+    seed: int
+
+
+def _wanted(
     setup: Setup,
-    data: str,
-    runs: list[Run],
-    method: Method,
+    name: str,
+    method: str | Method,
+    amount: dict[str, Amount],
     *,
-    k: int,
-    epochs: int,
+    epochs: int | None,
     seed: int,
-    out: Path,
-) -> tuple[Coreset, Facts]:
+    balance: Balance | None,
+    floor: int | float | None,
+) -> _Wanted:
+    k = budget(readable := len(setup.data.readable_ids), **amount)
+    epochs = setup.recipe.record if epochs is None else epochs
+    setup = replace(setup, recipe=replace(setup.recipe, judge_every=epochs))  # once, at the end
+    named = find_method(method, 1 - k / readable) if isinstance(method, str) else method
+    method = for_classes(named.with_defaults(setup.recipe.select), balance, floor)
+    return _Wanted(setup, name, method, k, epochs, seed)
+
+
+def _choose(wanted: _Wanted, runs: list[Run], out: Path) -> tuple[Coreset, Facts]:
     """Choose from the runs; writes the coreset, figures and the page."""
-    arrays = Arrays(runs, epochs=method.epochs or epochs, features=method.features)
+    method, data = wanted.method, wanted.setup.data
+    arrays = Arrays(runs, epochs=method.epochs or wanted.epochs, features=method.features)
     arrays.scores([*scores_for(method), *scores_shown(arrays.epochs)])  # in one reading
-    coreset = choose_from(arrays, method, k=k, seed=seed)
+    coreset = choose_from(arrays, method, k=wanted.k, seed=wanted.seed)
     facts = gather(runs[0], coreset, arrays)
-    recorded = runs[0].path.parent == out
-    workflow = "prune" if recorded else "select"
-    groups = duplicates(setup.images)
-    coreset = describe(coreset, facts, setup, data, epochs, groups=groups, workflow=workflow)
+    workflow = "prune" if runs[0].path.parent == out else "select"
+    groups = duplicates(data)
+    coreset = describe(
+        *(coreset, facts, wanted.setup, wanted.name, wanted.epochs),
+        groups=groups,
+        workflow=workflow,
+    )
     if exists(out / "card.json"):
         before = Coreset.load(out).card.check
         coreset = replace(coreset, card=replace(coreset.card, check=before))
     else:
         coreset.save(out)
-    write_duplicates(out / DUPLICATES, setup.images, groups)
-    illustrate(out, coreset, facts, setup.images, _marked(coreset))
+    write_duplicates(out / DUPLICATES, data, groups)
+    illustrate(out, coreset, facts, data, _marked(coreset))
     return coreset, facts
 
 
@@ -193,7 +224,7 @@ def _marked(coreset: Coreset) -> dict[str, Array]:
     return {f"kept: {len(coreset):,} of {coreset.card.readable:,} (red)": coreset.mask}
 
 
-def _seconds_per_image(run: Run) -> float:
+def _seconds_per_sample(run: Run) -> float:
     """Seconds of recording, NaN where our own loop did not record."""
     if not exists(run.path / "checkpoint/state.json"):
         return nan
@@ -201,7 +232,7 @@ def _seconds_per_image(run: Run) -> float:
 
 
 def _setup(
-    data: str | Path | Images,
+    data: str | Path | Data,
     how: dict[str, Any],
     recorded: Sequence[Run],
     *,
@@ -209,13 +240,14 @@ def _setup(
     out: Path,
 ) -> Setup:
     """Give what trains on the data, or what was recorded of them."""
-    labels = how.pop("labels")
+    labels, columns = how.pop("labels"), how.pop("columns")
     file = None if labels is None else Path(labels)
     if recorded:
         how = settings_of(recorded[0], **how)
-    if isinstance(data, Images):
-        return Setup.of(relabel(data, file), None, **how)
-    return Setup.load(data, **how, download=download, out=out, labels=file)
+    if isinstance(data, str | Path):
+        how |= {"download": download, "out": out, "labels": file, "columns": columns}
+        return Setup.load(data, **how)
+    return Setup.of(relabel(data, file), None, **how)
 
 
 def _refuse_at_once(check_seeds: int, materialize: str | None) -> None:
@@ -235,38 +267,28 @@ def _refuse_in_the_way(out: Path, materialize: Literal["link", "copy"] | None) -
     refuse_foreign(out, "run", "coreset.parquet")
 
 
-def _refuse_another(
-    out: Path,
-    setup: Setup,
-    method: Method,
-    *,
-    k: int,
-    epochs: int,
-    seed: int,
-    runs: Sequence[Run],
-    again: str,
-) -> None:
+def _refuse_another(out: Path, wanted: _Wanted, given: Sequence[Run], again: str) -> None:
     """Refuse a folder that holds a coreset which was asked for in another way.
 
-    `runs` are those that were given; `again` makes the choice elsewhere without recording.
+    `given` are the runs to choose from; `again` makes the choice elsewhere without recording.
     """
     if not exists(out / "card.json"):
         return
-    card = Coreset.load(out).card
+    card, method = Coreset.load(out).card, wanted.method
     training, knobs = card.training, check_knobs(method.select, method.select_knobs)
     before = card.runs if training is not None and training.workflow == "select" else []
     recorded = {
-        "number of epochs": training is not None and training.epochs == epochs,
+        "number of epochs": training is not None and training.epochs == wanted.epochs,
         "data, labels, model, recipe or size": training is not None
-        and training.settings == setup.settings(),
-        "recording": before == [run.fingerprint for run in runs],
+        and training.settings == wanted.setup.settings(),
+        "recording": before == [run.fingerprint for run in given],
     }
     same = recorded | {
         "method": card.method == method.name,
-        "number kept": card.k == k,
+        "number kept": card.k == wanted.k,
         "balance": card.select_knobs.get("balance") == knobs.get("balance"),
         "floor": card.select_knobs.get("floor") == knobs.get("floor"),
-        "seed": card.seed == seed,
+        "seed": card.seed == wanted.seed,
     }
     if other := [name for name, is_same in same.items() if not is_same]:
         how = f", without recording again: {again}" if all(recorded.values()) else ""
@@ -287,18 +309,17 @@ def _another_choice(data: str, flags: dict[str, Any], run: Path, out: Path) -> s
     return shlex.join(["dualprune", "prune", data, *words])
 
 
-def _record(
-    setup: Setup, out: Path, method: Method, epochs: int, seed: int, watch: Watch
-) -> list[Run]:
+def _record(wanted: _Wanted, out: Path, watch: Watch) -> list[Run]:
     """Record what a method needs: one run, or several to average over."""
+    method, epochs = wanted.method, wanted.epochs
     check_epochs([method], epochs)
     count = method.runs
     return [
         record(
-            setup,
+            wanted.setup,
             out / ("run" if number == 0 else f"run-{number + 1}"),
             epochs=epochs,
-            seed=seed + APART * number,
+            seed=wanted.seed + APART * number,
             signals=signals_for([method]),
             features=features_for([method], epochs),
             tell=watch("recording" if count == 1 else f"recording {number + 1} of {count}"),
@@ -318,7 +339,7 @@ def describe(
     workflow: str = "prune",
 ) -> Coreset:
     """Give the coreset with a card that also says what was trained to record, and what it saves."""
-    recipe, samples, labels = setup.recipe, facts.samples, setup.images.labels
+    recipe, samples, labels = setup.recipe, facts.samples, setup.data.labels
     conflicting = sum(len(ids) for ids in groups if len(np.unique(labels[ids])) > 1)
     training = Training(
         data=Path(data).name,
@@ -332,30 +353,20 @@ def describe(
         coreset_passes=recipe.passes(len(coreset), samples),
         workflow=workflow,
         size=setup.size,
-        relabelled=setup.images.relabelled,
+        relabelled=setup.data.relabelled,
         duplicates=sum(map(len, groups)),
         conflicting=conflicting,
+        kind=setup.data.kind,
+        columns=setup.data.described() if isinstance(setup.data, Table) else [],
     )
     return replace(coreset, card=replace(coreset.card, training=training))
-
-
-def _materialize(
-    out: Path, coreset: Coreset, images: Images, how: Literal["link", "copy"] | None
-) -> None:
-    if how is None:
-        return
-    kept, folder = images.take(coreset.ids), out / "images"
-    if not exists(folder):
-        write_tree(kept, folder, how)
-    elif how == "copy":
-        replace_links(kept, folder)
 
 
 def illustrate(
     out: Path,
     coreset: Coreset,
     facts: Facts,
-    images: Images,
+    data: Data,
     marked: dict[str, Array],
     results: Sequence[Line] = (),
 ) -> list[Path]:
@@ -366,7 +377,8 @@ def illustrate(
         paths.append(out / "moon.png")
         draw_moons(paths[0], facts.variability, facts.confidence, panels)
     if find_spec("bokeh") is not None:
+        samples = to_show(data)
         paths.append(
-            write_report(out / "report.html", facts, samples=images, results=results, folder=out)
+            write_report(out / "report.html", facts, samples=samples, results=results, folder=out)
         )
     return paths

@@ -10,7 +10,7 @@ from typing import Any
 
 from torch import nn
 
-from dualprune.data import Images
+from dualprune.data import Data
 from dualprune.errors import InputError
 from dualprune.files import exists, read_json
 from dualprune.method import Method, check_epochs, features_for, needs
@@ -47,13 +47,13 @@ def settings_of(
     return {"model": notes[1], "recipe": replace(find_recipe(notes[2], "", gpu=False), **stated)}
 
 
-def usable(runs: Sequence[Run], images: Images, method: Method, epochs: int) -> list[Run]:
+def usable(runs: Sequence[Run], data: Data, method: Method, epochs: int) -> list[Run]:
     """Give the runs that a method averages; refuse those of other data, or without what it needs.
 
     The last of these is what a method that was not recorded for lacks: signals, features, runs.
     """
     first, chosen = runs[0], list(runs[: method.runs])
-    if first.description.data != images.fingerprint:
+    if first.description.data != data.fingerprint:
         raise InputError(f"{first.path} was recorded of other data; give the data it was made from")
     lacking = sorted(
         name for name in needs([method]) - {"features"} if not all(run.has(name) for run in chosen)

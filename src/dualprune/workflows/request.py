@@ -1,16 +1,22 @@
-"""What prune and compare can refuse before they read any image."""
+"""What prune and compare can refuse before they read any data."""
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from torch import nn
 
+from dualprune.data import Columns, Data, usual_recipe
 from dualprune.dynamic import DYNAMIC
+from dualprune.errors import InputError
 from dualprune.method import Method, check_epochs, find_method
 from dualprune.select.budget import Amount, share_pruned
 from dualprune.train import check_training
+from dualprune.train.datasets import Samples
 from dualprune.train.models import check_model
 from dualprune.train.place import device
+from dualprune.train.pretrained import is_checkpoint
 from dualprune.train.recipe import Recipe, find_recipe
+from dualprune.train.setup import CHECKPOINT
 
 Wanted = Mapping[str, Amount]
 """How much to keep or prune, as `budget` takes it."""
@@ -21,7 +27,8 @@ def check_request(
     wanted: Sequence[Wanted],
     model: str | nn.Module,
     recipe: str,
-    data: str,
+    data: str | Path | Data,
+    columns: Columns,
     *,
     epochs: int | None = None,
     seed: int = 0,
@@ -29,9 +36,15 @@ def check_request(
 ) -> Recipe:
     """Refuse unknown names, what is no amount, and too few epochs for a method; give the recipe."""
     check_training(seed, epochs)
-    how = find_recipe(recipe, data, gpu=device().type == "cuda", size=size)
-    if isinstance(model, str) and model != "auto":
+    usual = usual_recipe(data, columns) if isinstance(data, str | Path) else data.recipe
+    usual = CHECKPOINT if is_checkpoint(model) else usual
+    how = find_recipe(recipe, usual, gpu=device().type == "cuda", size=size)
+    if isinstance(model, str) and model != "auto" and not is_checkpoint(model):
         check_model(model)
+    if isinstance(data, Samples) and isinstance(model, str):
+        raise InputError(
+            "for a dataset of torch, give a module of your own: model=torch.nn.Sequential(...)"
+        )
     for amount in wanted:
         share = share_pruned(**amount)
         for method in methods:

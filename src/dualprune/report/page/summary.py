@@ -47,6 +47,8 @@ def rows(facts: Facts) -> Iterator[tuple[str, str]]:
         yield "Model", f"{how}: {published} setting"
         if training.size:
             yield "Images", f"the model saw them at {training.size} x {training.size} pixels"
+        if training.columns:
+            yield "Columns", safe_text("; ".join(training.columns), 2000)
     elif run.description.notes:
         yield "Notes", safe_text(run.description.notes, 300)
     mode = {"train": "training", "eval": "evaluation"}[run.description.mode]
@@ -66,7 +68,7 @@ def _label_rows(facts: Facts, training: Training | None) -> Iterator[tuple[str, 
     if facts.labels.judged:
         yield "Labels", _suspects(facts)
     if training is not None and training.duplicates:
-        yield "Duplicates", training.same_images
+        yield "Duplicates", training.repeated
 
 
 def _suspects(facts: Facts) -> str:

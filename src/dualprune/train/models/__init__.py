@@ -3,14 +3,17 @@
 from collections.abc import Callable
 from functools import partial
 
+from torch import nn
+
 from dualprune.errors import InputError, did_you_mean
-from dualprune.train.models.classifier import Classifier
+from dualprune.train.models.bag import bag
+from dualprune.train.models.mlp import mlp
 from dualprune.train.models.plain import plain
 from dualprune.train.models.resnet import basic, bottleneck, resnet
 
 __all__ = ["MODELS", "build", "check_model"]
 
-MODELS: dict[str, Callable[[int, int, int], Classifier]] = {
+IMAGES: dict[str, Callable[..., nn.Module]] = {
     "cnn": partial(plain, [(32, 1), (64, 1), (128, 1)]),
     "cnn-small": partial(plain, [(16, 1), (32, 1), (64, 1)]),
     "resnet8": partial(resnet, basic, (1, 1, 1), 16),
@@ -20,21 +23,30 @@ MODELS: dict[str, Callable[[int, int, int], Classifier]] = {
     "vgg16": partial(plain, [(64, 2), (128, 2), (256, 3), (512, 3), (512, 3)]),
 }
 
+MODELS: dict[str, dict[str, Callable[..., nn.Module]]] = {
+    "images": IMAGES,
+    "texts": {"bag": bag},
+    "rows": {"mlp": mlp},
+}
+"""Models for each kind of data, by name: functions of the classes and of the shape of inputs."""
+
 _SMALLEST = {"cnn": 8, "cnn-small": 8, "vgg16": 32}  # pixels a side, so that all halvings leave one
 
 
-def check_model(name: str) -> None:
-    """Refuse the name of a model that is not there."""
-    if name not in MODELS:
+def check_model(name: str, kind: str | None = None) -> None:
+    """Refuse the name of a model that is not there, or not for this kind of data."""
+    known = [model for own in MODELS if kind in (None, own) for model in MODELS[own]]
+    if name not in known:
+        whom = "" if kind is None else f" for {kind}"
         raise InputError(
-            f"there is no model {name!r}; choose one of {', '.join(MODELS)}."
-            f"{did_you_mean(name, MODELS)}"
+            f"there is no model {name!r}{whom}; choose one of {', '.join(known)}."
+            f"{did_you_mean(name, known)}"
         )
 
 
-def build(name: str, *, classes: int, channels: int, size: int) -> Classifier:
-    """Make a model for images of `size` x `size` pixels."""
-    check_model(name)
-    if size < (smallest := _SMALLEST.get(name, 1)):
-        raise InputError(f"{name} needs images of {smallest} pixels or more, got {size}")
-    return MODELS[name](classes, channels, size)
+def build(name: str, kind: str, *, classes: int, shape: tuple[int, ...]) -> nn.Module:
+    """Make a model for inputs of this kind and shape; of images (channels, pixels a side)."""
+    check_model(name, kind)
+    if kind == "images" and shape[1] < (smallest := _SMALLEST.get(name, 1)):
+        raise InputError(f"{name} needs images of {smallest} pixels or more, got {shape[1]}")
+    return MODELS[kind][name](classes, *shape)

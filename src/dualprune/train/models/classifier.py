@@ -15,13 +15,13 @@ class Classifier(nn.Module):
         self.head = nn.Linear(width, classes)
         self.last_features: Tensor | None = None
 
-    def features(self, images: Tensor) -> Tensor:
-        """Penultimate features, mean over all positions."""
-        positions: Tensor = self.body(images)
-        return positions.mean((2, 3))
+    def features(self, inputs: Tensor) -> Tensor:
+        """Penultimate features; those of images are the mean over all positions."""
+        features: Tensor = self.body(inputs)
+        return features.mean((2, 3)) if features.ndim == 4 else features
 
-    def forward(self, images: Tensor) -> Tensor:
-        features = self.features(images)
+    def forward(self, inputs: Tensor) -> Tensor:
+        features = self.features(inputs)
         self.last_features = features.detach()
         logits: Tensor = self.head(features)
         return logits
