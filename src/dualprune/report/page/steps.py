@@ -82,7 +82,7 @@ def _choosing(facts: Facts, at: Places) -> str:
         drops = facts.what_if is not None and facts.what_if.unscored == "drop"
         more = {"unscored": "drop"} if drops else {}
         return command("select", "beta", at.run, epochs=facts.epochs, **more)
-    if card.training is None:
+    if card.training is None or card.training.kind != "images":
         runs = [at.run, *["RUN"] * (len(card.runs) - 1)]
         return select_again(coreset, runs, seed=card.seed, epochs=card.epochs)
     run = at.coreset if at.run == f"{at.coreset}/run" else at.run

@@ -90,7 +90,10 @@ def _cost(training: Training, recording: int) -> str:
 
 
 def repeat(coreset: Coreset | None) -> str | None:
-    """Give the command that chooses the same samples again."""
+    """Give the command that chooses the same samples again, if there is one.
+
+    The card does not say how texts and rows were read: they are chosen from the recording.
+    """
     if coreset is None:
         return None
     card, training = coreset.card, coreset.card.training
@@ -98,7 +101,7 @@ def repeat(coreset: Coreset | None) -> str | None:
     budget = {"keep": keep, "seed": card.seed, "out": "again"}
     if training is not None and training.workflow == "demo":
         return command("demo", out="again")
-    if training is not None and training.workflow == "prune":
+    if training is not None and (training.workflow, training.kind) == ("prune", "images"):
         how = {"method": card.method, "model": training.model, "recipe": training.recipe}
         flags = {name: safe_text(value) for name, value in how.items()} | for_classes_of(coreset)
         if training.size:
