@@ -500,7 +500,7 @@ def test_a_dry_run_counts_what_is_missing(tmp_path):
     with reproduce(tmp_path, "--dry-run") as process:
         printed, said = process.communicate()
     assert process.returncode == 0, said
-    assert printed.startswith("2 recordings and 6 trainings are to be done"), printed
+    assert printed.startswith("2 recordings and 6 trainings are left to do"), printed
     assert not [*tmp_path.iterdir()]
 
 
@@ -509,7 +509,7 @@ def test_a_dry_run_needs_no_data(dualprune, tmp_path, monkeypatch):
     words = ("reproduce", "long-tail-cifar10-100", "--dry-run", "--out", tmp_path / "out")
     code, printed, said = dualprune(*words)
     assert (code, said) == (0, "")
-    assert printed.startswith("3 recordings and 90 trainings are to be done, about ")
+    assert printed.startswith("3 recordings and 90 trainings are left to do, about ")
 
 
 def test_the_shapes_of_named_sets_are_known_without_them():

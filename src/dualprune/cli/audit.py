@@ -53,7 +53,7 @@ def audit(
     label: Label = None,
     ignore: Ignore = None,
 ) -> None:
-    """Rank the labels of a run by the model's belief in each against its best rival."""
+    """List the labels that are probably wrong: the model believed another class more."""
     columns = Columns(text, label, tuple(ignore or ()))
     contents = None if data is None else _contents(data, columns, Run(run))
     ranked = rank_labels(run, epochs=epochs, contents=contents)
