@@ -472,6 +472,19 @@ def test_what_it_says_of_a_coreset(run):
     }
 
 
+def test_where_it_cannot_be_told_how_many_are_wrong_the_page_says_what_to_do(tmp_path, run):
+    facts = gather(run, None)
+    vague = replace(facts.labels, wrong=WrongLabels(None, 1, 130), suspect=np.zeros(SAMPLES, bool))
+    text = write_report(tmp_path / "page.html", replace(facts, labels=vague)).read_text()
+    section = text.partition('id="suspects-title">')[2].partition("</section>")[0]
+    assert section.startswith("Labels of the lowest quality")
+    assert (
+        "1 to 130 labels may be wrong, how many cannot be told: look at the 50 worst, and go on if "
+        "many of them are wrong. These are the labels that the model agreed with least"
+    ) in section
+    assert "dualprune audit run --review labels.csv" in text
+
+
 def test_the_hash_comes_last_and_what_to_do_next_first(tmp_path, run):
     coreset = chosen(run)
     text = write_page(tmp_path / "page.html", run, coreset).read_text()
