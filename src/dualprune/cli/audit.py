@@ -69,7 +69,7 @@ def audit(
         print_path(review)
         say(
             f"{written:,} labels are in the file: write the right class of each into the column "
-            "`label`, or leave it empty to change nothing (the column before it suggests one); "
+            "`label`, or leave it empty to change nothing (`suggested_label` has a guess); "
             f"then: dualprune prune DATA --labels {shlex.quote(str(review))} ...",
             err=True,
         )
