@@ -612,22 +612,31 @@ def test_prune_leaves_a_page_whose_command_prunes_the_same(dualprune, tmp_path, 
 
 @pytest.mark.parametrize("told", [("--text", "words"), ()])
 def test_what_the_page_of_rows_advises_can_be_done(dualprune, tmp_path, monkeypatch, told):
-    """Without the names of their columns, which only the first command was told."""
     monkeypatch.chdir(tmp_path)
     rows = [f"{'good' if i % 2 else 'bad'} {i % 7},{i % 5},{i % 2}" for i in range(60)]
     (tmp_path / "rows.csv").write_text("\n".join(["words,number,label", *rows]))
     words = ("rows.csv", *told, "--label", "label", "--keep", "30", "--epochs", "10")
     assert dualprune("prune", *words, "--balance", "uniform", "--out", "first")[0] == 0
     first = Coreset.load("first")
-    again = repeat(first).replace("RUN", "first/run")
     code = code_of(gather(Run("first/run"), first), tmp_path / "first")
-    for command in (again, code["Keep another share"]):
-        assert dualprune(*shlex.split(command)[1:])[0] == 0
+    for command in (repeat(first), code["Keep another share"], code["Review the labels"]):
+        assert dualprune(*shlex.split(command)[1:])[0] == 0, command
     assert Coreset.load("again").ids.tolist() == first.ids.tolist()
-    fewer = Coreset.load("first-15")
-    assert fewer.card.select_knobs == first.card.select_knobs
+    assert Coreset.load("first-15").card.select_knobs == first.card.select_knobs
+    assert (tmp_path / "labels.csv").read_text().startswith("id,content,")
     shown = Parsed(tmp_path / "first/report.html").data["texts"]
     assert shown[1] == ("good 1" if told else "words: good 1, number: 1")
+
+
+def test_what_was_pruned_in_memory_is_chosen_from_its_recording(tmp_path, run):
+    training = Training("rows", "mlp", "table", False, 12, {}, 6, 200.0, 66.6, kind="rows")
+    training = replace(training, flags=["--label", "income"])
+    coreset = chosen(run)
+    coreset = replace(coreset, card=replace(coreset.card, training=training))
+    code = code_of(gather(run, coreset), tmp_path / "here")
+    assert repeat(coreset).startswith("dualprune select beta RUN ")
+    assert code["Keep another share"].startswith("dualprune select beta run ")
+    assert code["Review the labels"] == "dualprune audit run --review labels.csv"
 
 
 def line(row, pruned, accuracy, seconds, *, recording=0.0, seed=0):

@@ -11,7 +11,7 @@ from markupsafe import Markup
 
 from dualprune.report.facts import Facts, card_of_beta
 from dualprune.report.page.pack import safe_text
-from dualprune.report.page.summary import command, for_classes_of, select_again
+from dualprune.report.page.summary import command, for_classes_of, named_data, select_again
 
 _COUNT = Markup('<span class="count">{}</span>')  # `page.js` puts the number of the slider there
 
@@ -51,12 +51,20 @@ def steps(facts: Facts, at: Places) -> Iterator[tuple[str, str, str]]:
         yield "Keep another share", how, another
     if not facts.labels.judged:
         return
-    labels = command("audit", at.run, review="labels.csv")
+    labels = command("audit", at.run, *_content(facts), review="labels.csv")
     yield (
         "Review the labels",
         "Writes a file to correct in a spreadsheet; then prune again with --labels labels.csv.",
         labels,
     )
+
+
+def _content(facts: Facts) -> list[str]:
+    """Give the flags with which an audit shows the rows of a file, too."""
+    training = None if facts.coreset is None else facts.coreset.card.training
+    if training is None or not training.flags or not (data := named_data(training)):
+        return []
+    return ["--data", *data]
 
 
 def another_share(facts: Facts, at: Places) -> Markup | None:
@@ -82,7 +90,7 @@ def _choosing(facts: Facts, at: Places) -> str:
         drops = facts.what_if is not None and facts.what_if.unscored == "drop"
         more = {"unscored": "drop"} if drops else {}
         return command("select", "beta", at.run, epochs=facts.epochs, **more)
-    if card.training is None or card.training.kind != "images":
+    if card.training is None or not (data := named_data(card.training)):
         runs = [at.run, *["RUN"] * (len(card.runs) - 1)]
         return select_again(coreset, runs, seed=card.seed, epochs=card.epochs)
     run = at.coreset if at.run == f"{at.coreset}/run" else at.run
@@ -92,7 +100,7 @@ def _choosing(facts: Facts, at: Places) -> str:
     if card.training.relabelled:
         flags["labels"] = "corrected.csv"
     flags |= for_classes_of(coreset)
-    return command("prune", safe_text(card.training.data), run=run, **flags)
+    return command("prune", *data, run=run, **flags)
 
 
 def classes_of_slider(facts: Facts) -> str:

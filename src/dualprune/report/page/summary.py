@@ -90,10 +90,7 @@ def _cost(training: Training, recording: int) -> str:
 
 
 def repeat(coreset: Coreset | None) -> str | None:
-    """Give the command that chooses the same samples again, if there is one.
-
-    The card does not say how texts and rows were read: they are chosen from the recording.
-    """
+    """Give the command that chooses the same samples again, if there is one."""
     if coreset is None:
         return None
     card, training = coreset.card, coreset.card.training
@@ -101,17 +98,24 @@ def repeat(coreset: Coreset | None) -> str | None:
     budget = {"keep": keep, "seed": card.seed, "out": "again"}
     if training is not None and training.workflow == "demo":
         return command("demo", out="again")
-    if training is not None and (training.workflow, training.kind) == ("prune", "images"):
+    if training is not None and training.workflow == "prune" and (data := named_data(training)):
         how = {"method": card.method, "model": training.model, "recipe": training.recipe}
         flags = {name: safe_text(value) for name, value in how.items()} | for_classes_of(coreset)
         if training.size:
             flags["size"] = training.size
         if training.relabelled:
             flags["labels"] = "corrected.csv"
-        return command("prune", safe_text(training.data), **flags, epochs=training.epochs, **budget)
+        return command("prune", *data, **flags, epochs=training.epochs, **budget)
     if card.selector not in SELECTORS or (card.score or "dual") not in SCORES:
         return None  # a user's own function
     return select_again(coreset, ["RUN"] * len(card.runs), **budget, epochs=card.epochs)
+
+
+def named_data(training: Training) -> list[str]:
+    """Give the words that name the data for a command; none if they were in memory."""
+    if training.data == training.kind:
+        return []
+    return [safe_text(word) for word in (training.data, *training.flags)]
 
 
 def select_again(coreset: Coreset, runs: list[str], **budget: Any) -> str:
