@@ -26,13 +26,12 @@ import numpy as np
 
 from dualprune.coreset.worth import ALL, ANEW, SHORTER, Arm, Check, Difference
 from dualprune.data import Columns, load, validation_split
-from dualprune.experiments.grid import WHOLE, Grid, Row
+from dualprune.experiments.grid import WHOLE, Grid
 from dualprune.experiments.results import Line
 from dualprune.experiments.runner import run_loaded
 from dualprune.experiments.setting import Setting
-from dualprune.select import budget, random
+from dualprune.select import random
 from dualprune.train import silent
-from dualprune.train.order import steps_per_epoch
 from dualprune.train.recipe import recipes
 from dualprune.workflows.comparing import grid_of
 
@@ -69,30 +68,16 @@ def study(path: Path, out: Path) -> None:
 def grid(setting: Setting, wrong: float) -> Grid:
     """Give every method, and two ways to train that take as long but need no recording."""
     methods = grid_of(setting, (OURS, "random", *SCORES), PRUNED)
-    short = (shorter(setting, share) for share in PRUNED)
-    return replace(
-        methods,
-        name=f"{setting.name}, {wrong:.0%} wrong",
-        rows=(*methods.rows, Row(ANEW, "random-dynamic"), *short),
-        shift={"labels": wrong} if wrong else {},
-    )
-
-
-def shorter(setting: Setting, pruned: float) -> Row:
-    """Train on all the data, but only for as many samples as what is kept is trained for."""
-    samples, recipe = len(setting.loaded[0]), setting.trained
-    passes = recipe.passes(budget(samples, prune=repr(pruned)), samples)
-    steps = round(passes * steps_per_epoch(samples, recipe.batch))
-    return Row(f"{SHORTER}@{pruned}", "random", pruned=0.0, train={"iterations": steps})
+    name, shift = f"{setting.name}, {wrong:.0%} wrong", {"labels": wrong} if wrong else {}
+    return replace(methods, name=name, shift=shift)
 
 
 def measured(line: Line) -> dict[str, Any]:
     """Give what a training reached and cost; wrong labels that were pruned are a share of them."""
-    method, _, share = line.row.partition("@")
     values = line.values
     return {
-        "pruned": float(share or line.pruned),
-        "method": ALL if line.row == WHOLE.name else method,
+        "pruned": line.pruned,
+        "method": ALL if line.row == WHOLE.name else line.row,
         "seed": line.seed,
         "accuracy": values["accuracy"],
         "trained": values["forward"],
