@@ -329,8 +329,9 @@ def test_a_difference_on_few_images_may_be_chance():
 
 def test_advice_is_about_the_better_of_what_costs_the_same():
     coreset, _, shorter, anew = CHECK.arms
-    once = "to train once: all the data, shorter costs the same, without recording, and was "
-    assert CHECK.advice() == once + "as good, as far as these seeds and images tell"
+    once = "if you train only once, train on all the data, shorter: it costs the same, needs no "
+    once += "recording, and was "
+    assert CHECK.advice() == once + "as good, as far as these seeds and samples tell"
     better = replace(shorter, accuracies=[0.95, 0.97, 0.96])
     assert Check(50_000, [coreset, better, anew]).advice() == once + "better"
     worse = replace(shorter, accuracies=[0.7, 0.7, 0.7])

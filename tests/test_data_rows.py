@@ -1,5 +1,6 @@
 """Rows of files: the same as pandas reads, written again as they were, or refused with a reason."""
 
+import contextlib
 import csv
 import io
 import json
@@ -15,7 +16,7 @@ from hypothesis import strategies as st
 
 from dualprune.data import lines, rows
 from dualprune.data.rows import path_and_digest, read_blocks, write_kept
-from dualprune.errors import DamagedError, InputError, MissingError
+from dualprune.errors import DamagedError, DualpruneError, InputError, MissingError
 
 CELL = st.text(st.characters(codec="utf-8", exclude_characters="\0\r"), max_size=8)
 MANY = settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
@@ -90,6 +91,11 @@ def test_what_is_odd_in_a_csv_stays_as_it_is(tmp_path):
     assert (tmp_path / "kept" / "x.csv").read_bytes() == header + first + last
     write_kept(data, np.array([1]), tmp_path / "x.csv.kept")
     assert (tmp_path / "x.csv.kept").read_bytes() == header + second
+
+
+def test_a_line_of_delimiters_is_a_row(tmp_path):
+    (tmp_path / "x.tsv").write_text("a\tb\n1\t2\n\t\n \n3\t4\n")
+    assert read(tmp_path / "x.tsv").to_pydict() == {"a": ["1", "", "3"], "b": ["2", "", "4"]}
 
 
 def test_a_column_without_a_name_is_called_by_its_place(tmp_path):
@@ -202,6 +208,18 @@ def test_what_cannot_be_read_says_where_and_why(tmp_path, name, content, message
         read(tmp_path / name, ["need"])
 
 
+@pytest.mark.parametrize("name", ["x.csv", "x.tsv", "x.jsonl"])
+@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@given(
+    content=st.text('ab,"\t\r\n\\{}[]:1e.\ufeff', max_size=30).map(str.encode)
+    | st.binary(max_size=30)
+)
+def test_any_bytes_are_read_or_refused_on_purpose(tmp_path, name, content):
+    (tmp_path / name).write_bytes(content)
+    with contextlib.suppress(DualpruneError):
+        list(read_blocks(tmp_path / name, [], only=False))
+
+
 def test_a_parquet_file_that_is_damaged_or_none(tmp_path):
     path = tmp_path / "x.parquet"
     path.write_bytes(b"PAR1 but no more")
@@ -212,6 +230,14 @@ def test_a_parquet_file_that_is_damaged_or_none(tmp_path):
     (tmp_path / "folder.csv").mkdir()
     with pytest.raises(DamagedError, match="not a file"):
         read(tmp_path / "folder.csv")
+
+
+def test_a_file_is_never_replaced_by_a_part_of_itself(tmp_path):
+    (tmp_path / "x.csv").write_text("a\n1\n2\n")
+    (tmp_path / "link.csv").symlink_to(tmp_path / "x.csv")
+    with pytest.raises(InputError, match="the file that rows are taken from"):
+        write_kept(opened(tmp_path / "link.csv", 2), np.array([0]), tmp_path / "x.csv")
+    assert (tmp_path / "x.csv").read_text() == "a\n1\n2\n"
 
 
 def test_only_columns_that_are_used_must_be_sound(tmp_path):

@@ -3,6 +3,8 @@
 import datetime
 import decimal
 import json
+import subprocess
+import sys
 
 import numpy as np
 import pandas as pd
@@ -66,6 +68,23 @@ def test_numbers_are_standardised_by_median_and_middle_half():
     assert with_outliers.max() < 40
 
 
+@pytest.mark.parametrize(
+    "values",
+    [
+        [0, 5e-324, 1e-323],
+        [*[0] * 8, 5e-324, 1e-323],
+        [*[0] * 12, 0.5, *[1.7e308] * 3],
+        [-1.7e308, 0, 0.5, 1.7e308],
+        [*[-1.7e308] * 3, 0.5, 1.7e308],
+    ],
+)
+def test_the_smallest_and_largest_numbers_become_finite_inputs(values):
+    (inputs,) = column([float(value) for value in values]).numbers
+    assert np.isfinite(inputs).all()
+    assert (np.diff(inputs) >= 0).all()
+    assert inputs[0] < inputs[-1]
+
+
 def test_numbers_that_are_mostly_one_value_are_scaled_by_the_mean_distance():
     (inputs,) = column([0.0] * 6 + [1.5, -2.5]).numbers
     np.testing.assert_allclose(
@@ -100,7 +119,7 @@ def test_numbers_that_are_mostly_one_value_are_scaled_by_the_mean_distance():
         ([float("nan"), float("inf")], None, "all missing"),
         (["", "NA", " "], None, "all missing"),
         ([None, None], pa.null(), "all missing"),
-        ([f"id{i}" for i in range(9)], None, "a text of its own in almost every row"),
+        ([f"id{i}" for i in range(9)], None, "a different text in most rows"),
         ([*range(5, 30)], None, "counts the rows"),
         ([[1], [2]], None, "values of type list<item: int64>"),
         ([{"a": 1}, {"a": 2}], None, "values of type struct<a: int64>"),
@@ -202,9 +221,7 @@ def test_every_format_gives_the_same_inputs(tmp_path, suffix):
         path.write_text("\n".join(map(json.dumps, rows)))
     else:
         table.to_csv(path, index=False, sep="\t" if suffix == ".tsv" else ",")
-    with pytest.warns(
-        UserWarning, match="left out columns of .*'key' .a text of its own"
-    ) as caught:
+    with pytest.warns(UserWarning, match="left out columns of .*'key' .a different text") as caught:
         data = table_from(path, label="label")
     assert "counts the rows" in str(caught[0].message)
     assert "'same' (the same value in every row)" in str(caught[0].message)
@@ -262,6 +279,18 @@ def test_the_fingerprint_is_of_values_labels_and_class_names():
     assert prints[0] == from_columns(x=x).fingerprint
 
 
+def test_the_fingerprint_also_knows_values_that_give_the_same_input():
+    levels = [f"l{i}" for i in range(MOST_LEVELS + 2) for _ in range(4)]
+    labels = ["yes", "no"] * (len(levels) // 2)
+    others = [level.replace("l33", "l34") for level in levels]
+    data, other = (
+        table_from(pa.table({"x": x, "label": labels}), label="label") for x in (levels, others)
+    )
+    rows = np.arange(len(levels))
+    np.testing.assert_array_equal(data.batch(rows), other.batch(rows))
+    assert data.fingerprint != other.fingerprint
+
+
 def test_rows_without_a_label_keep_their_ids():
     table = pa.table({"x": np.arange(ROWS) / 3, "label": [None, " ", *LABELS[2:]]})
     with pytest.warns(UserWarning, match="left out 2 of 40 rows, which are without a label: 0, 1 "):
@@ -300,6 +329,32 @@ def test_a_hundred_thousand_different_labels_are_refused(tmp_path):
     pq.write_table(pa.table({"x": numbers, "y": numbers}), tmp_path / "x.parquet")
     with pytest.raises(InputError, match=r"100,000 different numbers .* regression target.* bins"):
         table_from(tmp_path / "x.parquet", label="y")
+
+
+NO_THREADS = """
+import os, sys
+from pathlib import Path
+import numpy as np
+from dualprune.data.rows import write_kept
+from dualprune.data.tables import table_from
+from dualprune.data.texts import texts_from
+
+before = len(os.listdir("/proc/self/task"))
+for data in (texts_from(sys.argv[1], text="t", label="y"), table_from(sys.argv[1], label="y")):
+    part = data.take(np.arange(10_000))
+    part.fingerprint, part.batch(np.arange(9)), part.snippets(np.arange(9))
+    write_kept(part, np.arange(9), Path(sys.argv[2]))
+print(len(os.listdir("/proc/self/task")) - before, "torch" in sys.modules)
+"""
+
+
+def test_neither_threads_nor_torch_are_needed(tmp_path):
+    """Arrow's threads can outlive the interpreter and abort the process at its exit."""
+    rows = {"t": ["a b", "c"] * 10_000, "x": np.arange(20_000) / 7, "y": [0, 1] * 10_000}
+    pq.write_table(pa.table(rows), tmp_path / "x.parquet", row_group_size=1000)
+    command = [sys.executable, "-c", NO_THREADS, tmp_path / "x.parquet", tmp_path / "kept.parquet"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["0", "False"]
 
 
 def test_a_wide_table_has_no_gaps():

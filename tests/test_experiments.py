@@ -519,7 +519,7 @@ def test_a_dry_run_counts_what_is_missing(tmp_path):
     with reproduce(tmp_path, "--dry-run") as process:
         printed, said = process.communicate()
     assert process.returncode == 0, said
-    assert printed.startswith("2 recordings and 10 trainings are to be done"), printed
+    assert printed.startswith("2 recordings and 10 trainings are left to do"), printed
     assert not [*tmp_path.iterdir()]
 
 
@@ -528,7 +528,7 @@ def test_a_dry_run_needs_no_data(dualprune, tmp_path, monkeypatch):
     words = ("reproduce", "long-tail-cifar10-100", "--dry-run", "--out", tmp_path / "out")
     code, printed, said = dualprune(*words)
     assert (code, said) == (0, "")
-    assert printed.startswith("3 recordings and 120 trainings are to be done, about ")
+    assert printed.startswith("3 recordings and 120 trainings are left to do, about ")
 
 
 def test_a_plan_counts_what_several_experiments_share_once(dualprune, tmp_path):

@@ -262,7 +262,7 @@ def test_no_training_is_stopped_unless_strict(tmp_path, wrong):
 
 
 def test_data_without_ids_is_named_and_left_as_it_is(tmp_path):
-    with pytest.warns(RuntimeWarning, match="wrap it: DataLoader\\(Indexed"):
+    with pytest.warns(RuntimeWarning, match="wrap it by Indexed: DataLoader"):
         trainer = fit(RecordDynamics(tmp_path / "run"), data=Data(), epochs=1)
     assert trainer.global_step == STEPS
 

@@ -80,6 +80,7 @@ def test_padding_has_no_weight_and_learns_nothing():
     net = bag(2, 10)
     short, long = torch.tensor([[3, 4]]), torch.tensor([[3, 4, 0, 0, 0]])
     torch.testing.assert_close(net(short), net(long))
+    torch.testing.assert_close(net(torch.tensor([[3, 3, 4, 4]])), net(short))  # no sum
     cross_entropy(net(long), torch.tensor([1])).backward()
     gradient = net.body.weight.grad.abs().sum(1)
     assert gradient.nonzero().flatten().tolist() == [3, 4]

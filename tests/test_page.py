@@ -316,11 +316,13 @@ def test_thinning_says_so_and_draws_all_that_is_listed(tmp_path, run, monkeypatc
     worst = judge(Arrays([run])).order[:8]
     assert ids[data["lists"]["suspects"]].tolist() == worst.tolist()
     assert all(set(listed) <= set(data["pictured"]) for listed in data["lists"].values())
+    for count in (20, 40):
+        assert f"<p>8 of {count}, drawn at random to be shown here.</p>" in text
 
 
 def test_nothing_is_said_of_thinning_where_all_are_drawn(tmp_path, run):
-    path = write_page(tmp_path / "page.html", run)
-    assert "samples are drawn" not in path.read_text()
+    path = write_page(tmp_path / "page.html", run, chosen(run))
+    assert not re.search("samples are drawn|drawn at random", path.read_text())
     best = choose_shown(gather(run, None)).lists["best"]
     assert best.tolist() == np.argsort(-score.dual(run["target_prob"]), kind="stable").tolist()
 
@@ -470,6 +472,19 @@ def test_what_it_says_of_a_coreset(run):
     }
 
 
+def test_where_it_cannot_be_told_how_many_are_wrong_the_page_says_what_to_do(tmp_path, run):
+    facts = gather(run, None)
+    vague = replace(facts.labels, wrong=WrongLabels(None, 1, 130), suspect=np.zeros(SAMPLES, bool))
+    text = write_report(tmp_path / "page.html", replace(facts, labels=vague)).read_text()
+    section = text.partition('id="suspects-title">')[2].partition("</section>")[0]
+    assert section.startswith("Labels of the lowest quality")
+    assert (
+        "1 to 130 labels may be wrong, how many cannot be told: look at the 50 worst, and go on if "
+        "many of them are wrong. These are the labels that the model agreed with least"
+    ) in section
+    assert "dualprune audit run --review labels.csv" in text
+
+
 def test_the_hash_comes_last_and_what_to_do_next_first(tmp_path, run):
     coreset = chosen(run)
     text = write_page(tmp_path / "page.html", run, coreset).read_text()
@@ -593,6 +608,35 @@ def test_prune_leaves_a_page_whose_command_prunes_the_same(dualprune, tmp_path, 
     first, again = Coreset.load("first"), Coreset.load("again")
     assert again.ids.tolist() == first.ids.tolist()
     assert (tmp_path / "again/report.html").stat().st_size > 1e6
+
+
+@pytest.mark.parametrize("told", [("--text", "words"), ()])
+def test_what_the_page_of_rows_advises_can_be_done(dualprune, tmp_path, monkeypatch, told):
+    monkeypatch.chdir(tmp_path)
+    rows = [f"{'good' if i % 2 else 'bad'} {i % 7},{i % 5},{i % 2}" for i in range(60)]
+    (tmp_path / "rows.csv").write_text("\n".join(["words,number,label", *rows]))
+    words = ("rows.csv", *told, "--label", "label", "--keep", "30", "--epochs", "10")
+    assert dualprune("prune", *words, "--balance", "uniform", "--out", "first")[0] == 0
+    first = Coreset.load("first")
+    code = code_of(gather(Run("first/run"), first), tmp_path / "first")
+    for command in (repeat(first), code["Keep another share"], code["Review the labels"]):
+        assert dualprune(*shlex.split(command)[1:])[0] == 0, command
+    assert Coreset.load("again").ids.tolist() == first.ids.tolist()
+    assert Coreset.load("first-15").card.select_knobs == first.card.select_knobs
+    assert (tmp_path / "labels.csv").read_text().startswith("id,content,")
+    shown = Parsed(tmp_path / "first/report.html").data["texts"]
+    assert shown[1] == ("good 1" if told else "words: good 1, number: 1")
+
+
+def test_what_was_pruned_in_memory_is_chosen_from_its_recording(tmp_path, run):
+    training = Training("rows", "mlp", "table", False, 12, {}, 6, 200.0, 66.6, kind="rows")
+    training = replace(training, flags=["--label", "income"])
+    coreset = chosen(run)
+    coreset = replace(coreset, card=replace(coreset.card, training=training))
+    code = code_of(gather(run, coreset), tmp_path / "here")
+    assert repeat(coreset).startswith("dualprune select beta RUN ")
+    assert code["Keep another share"].startswith("dualprune select beta run ")
+    assert code["Review the labels"] == "dualprune audit run --review labels.csv"
 
 
 def line(row, pruned, accuracy, seconds, *, recording=0.0, seed=0):

@@ -89,6 +89,8 @@ def test_texts_of_a_file_to_a_page_and_the_kept_rows(reviews, tmp_path):
     assert coreset.card.training.kind == "texts"
     page = (out / "report.html").read_text()
     assert "the oak and one" in page or "the fern and one" in page, "texts are shown"
+    assert "prune reviews.csv --text text --label kind --run out --keep" in page
+    assert "audit out/run --data reviews.csv --text text --label kind --review" in page
     frame = pd.read_csv(reviews)
     np.testing.assert_array_equal(
         frame.kind.iloc[coreset.ids],

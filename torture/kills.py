@@ -231,11 +231,16 @@ def kill_fresh(name, home, undisturbed, chance):
     line = [sys.executable, "-m", "dualprune", *map(str, words(name, home))]
     nothing = subprocess.DEVNULL
     with subprocess.Popen(line, stdout=nothing, stderr=nothing) as process:
-        while process.poll() is None and sum(1 for _ in path.rglob("*")) < files:
+        while process.poll() is None and _files_in(path) < files:
             time.sleep(0.001)
         time.sleep(chance.uniform(0, 0.1))
         process.kill()
     return "ended before the kill" if process.returncode >= 0 else "fresh interpreter killed"
+
+
+def _files_in(path):
+    """Count files and folders, also while a process makes and removes them."""
+    return sum(len(folders) + len(names) for _, folders, names in os.walk(path))
 
 
 def open_all(path):

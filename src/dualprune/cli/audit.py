@@ -53,7 +53,7 @@ def audit(
     label: Label = None,
     ignore: Ignore = None,
 ) -> None:
-    """Rank the labels of a run by the model's belief in each against its best rival."""
+    """List the labels that are probably wrong: the model believed another class more."""
     columns = Columns(text, label, tuple(ignore or ()))
     contents = None if data is None else _contents(data, columns, Run(run))
     ranked = rank_labels(run, epochs=epochs, contents=contents)
@@ -69,7 +69,7 @@ def audit(
         print_path(review)
         say(
             f"{written:,} labels are in the file: write the right class of each into the column "
-            "`label`, or leave it empty to change nothing (the column before it suggests one); "
+            "`label`, or leave it empty to change nothing (`suggested_label` has a guess); "
             f"then: dualprune prune DATA --labels {shlex.quote(str(review))} ...",
             err=True,
         )

@@ -26,13 +26,16 @@ def compare(
     *,
     out: Out,
     method: Annotated[
-        list[str] | None, typer.Option(help="A method, several times; default dual+beta, random.")
+        list[str] | None,
+        typer.Option(help="A method; can be repeated. Default: dual+beta, random."),
     ] = None,
     keep: Annotated[
-        list[str] | None, typer.Option(help="How much to keep, several times; default 0.5 0.3 0.1.")
+        list[str] | None,
+        typer.Option(help="How much to keep; can be repeated. Default: 0.5, 0.3, 0.1."),
     ] = None,
     prune: Annotated[
-        list[str] | None, typer.Option(help="How much to prune, instead of --keep; several times.")
+        list[str] | None,
+        typer.Option(help="How much to prune, instead of --keep; can be repeated."),
     ] = None,
     text: Text = None,
     label: Label = None,

@@ -23,10 +23,10 @@ def import_(
         typer.Option(help="What an array holds: losses, or probabilities of the label."),
     ] = None,
     labels: Annotated[
-        Path | None, typer.Option(help="A .npy file of labels, beside an array.")
+        Path | None, typer.Option(help="A .npy file of labels, where the path is an array.")
     ] = None,
 ) -> None:
-    """Make a run of losses or probabilities that you have; prints its path.
+    """Make a run from losses or probabilities that you already have; prints its path.
 
     A table has columns id, epoch and loss or prob, a row per sample and epoch; or loss_1, loss_2,
     ... or prob_1, ..., a row per sample. It may have a column label. Ids that are text become

@@ -26,19 +26,24 @@ Data = Annotated[
         f"{', '.join(NAMED)}."
     ),
 ]
-Download = Annotated[bool, typer.Option("--download", help="Fetch a named set that is not there.")]
-Epochs = Annotated[int | None, typer.Option(help="Use the first epochs only; default: all.")]
+Download = Annotated[
+    bool, typer.Option("--download", help="Download a named set that is not on this machine yet.")
+]
+Epochs = Annotated[
+    int | None, typer.Option(help="How many epochs to use, from the first; default: all.")
+]
 Floor = Annotated[
     float | None,
     typer.Option(
-        help="Keep at least this many of every class, or this share of its fair share.",
+        help="Keep at least this many of every class (5), or this share (0.5) of what it would "
+        "keep if all classes kept the same share.",
         parser=count_or_share,
         metavar="<count|share>",
         show_default=str(FLOOR),
     ),
 ]
 Ignore = Annotated[
-    list[str] | None, typer.Option(help="A column of a table to leave out; several times.")
+    list[str] | None, typer.Option(help="A column of a table to leave out; can be repeated.")
 ]
 Keep = Annotated[
     str | None, typer.Option(help="How much to keep: 0.3, 30% or a number of samples.")
@@ -56,7 +61,7 @@ Model = Annotated[
 Out = Annotated[Path, typer.Option(help="Folder to write; run the same command again to resume.")]
 Prune = Annotated[str | None, typer.Option(help="How much to prune, instead of --keep.")]
 Processes = Annotated[
-    int | None, typer.Option(min=1, help="How many trainings at a time; default all cores.")
+    int | None, typer.Option(min=1, help="How many trainings at a time; default: one per core.")
 ]
 RecipeName = Annotated[
     str, typer.Option("--recipe", help="How to train; auto chooses by the data and the machine.")
@@ -66,7 +71,7 @@ Runs = Annotated[
 ]
 Size = Annotated[
     int | None,
-    typer.Option(min=1, help="Pixels a side of what the model sees; default: the recipe's."),
+    typer.Option(min=1, help="Side in pixels of the images the model sees; default: the recipe's."),
 ]
 Text = Annotated[
     str | None, typer.Option(help="The column of a file of rows with texts; without it, a table.")

@@ -54,13 +54,16 @@ def prune(
     floor: Floor = None,
     run: Annotated[
         Path | None,
-        typer.Option(help="Choose from this recording, a run or a folder of `prune`; no training."),
+        typer.Option(
+            help="Choose from this recording (a run, or a folder of `prune`); no training."
+        ),
     ] = None,
     materialize: Materialize = None,
     check: Annotated[
         bool,
         typer.Option(
-            "--check", help="Also train on it, on all the data, and on what costs as much; compare."
+            "--check",
+            help="Also train on it, on all the data and in ways that cost as much; compare.",
         ),
     ] = False,
     check_seeds: Annotated[int, typer.Option(min=2, help="How often --check trains each.")] = 3,

@@ -40,11 +40,11 @@ def record(
     ] = False,
     method: Annotated[
         list[str] | None,
-        typer.Option(help="Also record what this method needs (tdds, grand); several times."),
+        typer.Option(help="Also record what this method needs (tdds, grand); can be repeated."),
     ] = None,
     features: Annotated[
         list[int] | None,
-        typer.Option(help="Write features after this epoch, too (d2, moderate); several times."),
+        typer.Option(help="Also write features after this epoch (d2, moderate); can be repeated."),
     ] = None,
     download: Download = False,
 ) -> None:

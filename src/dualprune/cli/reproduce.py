@@ -36,7 +36,7 @@ def reproduce(
         "reproduced"
     ),
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say how much there is to do, and how long.")
+        bool, typer.Option("--dry-run", help="Only say what there is to do, and how long it takes.")
     ] = False,
     show: Annotated[
         bool, typer.Option("--show", help="Run nothing; show the results that are there.")
@@ -44,7 +44,7 @@ def reproduce(
     processes: Processes = None,
     download: Download = False,
 ) -> None:
-    """Run an experiment of the paper and show our numbers beside the printed ones.
+    """Run an experiment of the paper and show our numbers beside the paper's.
 
     If it is interrupted, run the same command again: it resumes.
     """
@@ -95,8 +95,8 @@ def _print_cost(grid: "Grid", out: Path, processes: int | None) -> None:
 
     left = cost.estimate(runner.missing(grid, out), runner.workplace(out), processes)
     say(
-        f"{left.recordings} recordings and {left.trainings} trainings are to be done, about "
-        f"{duration(left.seconds)} in {left.processes} processes"
+        f"{left.recordings} recordings and {left.trainings} trainings are left to do, about "
+        f"{duration(left.seconds)} with {left.processes} at a time"
     )
 
 

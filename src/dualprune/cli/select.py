@@ -37,7 +37,7 @@ def _select(
     ] = "dual",
     reads: Annotated[
         list[str] | None,
-        typer.Option(help="Read another array, such as aum=aum_prob; several times."),
+        typer.Option(help="Read another array, such as aum=aum_prob; can be repeated."),
     ] = None,
     epochs: Epochs = None,
     seed: Annotated[int, typer.Option(help="The same seed keeps the same samples.")] = 0,

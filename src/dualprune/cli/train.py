@@ -38,7 +38,9 @@ def train(
     model: Model = "auto",
     recipe: RecipeName = "auto",
     epochs: Annotated[int | None, typer.Option(help="Length of the training in epochs.")] = None,
-    iterations: Annotated[int | None, typer.Option(help="Or in steps of the optimiser.")] = None,
+    iterations: Annotated[
+        int | None, typer.Option(help="Its length in optimiser steps, instead.")
+    ] = None,
     size: Size = None,
     seed: Seed = 0,
     text: Text = None,
@@ -48,7 +50,7 @@ def train(
 ) -> None:
     """Train on a coreset or on everything; the accuracy is printed and stored in result.json.
 
-    Where there are no test data, a tenth of every class is kept apart to judge by.
+    Where there are no test data, a tenth of every class is held out to evaluate on.
     """
     from dualprune import train  # noqa: PLC0415 - loads torch
 

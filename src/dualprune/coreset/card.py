@@ -52,7 +52,8 @@ class Training:
     Passes are over all samples. `size` is the side in pixels of the squares that the model saw of
     image files, 0 where nothing was scaled. `relabelled` labels had been corrected by a file.
     `duplicates` samples have the content of another, `conflicting` of them that of one with another
-    label. `kind` says what the samples are, `columns` how those of a table were read.
+    label. `kind` says what the samples are, `columns` how those of a table were read, `flags`
+    which columns of a file are what, as commands take it.
     """
 
     data: str
@@ -71,6 +72,7 @@ class Training:
     conflicting: int = 0
     kind: str = "images"
     columns: list[str] = field(default_factory=list)
+    flags: list[str] = field(default_factory=list)
 
     @property
     def repeated(self) -> str:

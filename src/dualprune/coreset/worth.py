@@ -12,8 +12,8 @@ SHORTER = "all the data, shorter"
 ANEW = "a new random part every epoch"
 
 ONCE = (
-    "to train once, a shorter training on all the data or a new random part every epoch costs the "
-    "same, without recording; prune --check compares them"
+    "if you train only once, a shorter training on all the data, or a new random part every epoch, "
+    "costs the same and needs no recording; prune --check compares them"
 )
 
 _ONE_SIDE = 0.975  # of an interval of 95 %
@@ -104,11 +104,14 @@ class Check:
         if difference.points > 0 and not difference.may_be_chance:
             return f"at the same cost, the coreset was better than {best.name}"
         how = (
-            "as good, as far as these seeds and images tell"
+            "as good, as far as these seeds and samples tell"
             if difference.may_be_chance
             else "better"
         )
-        return f"to train once: {best.name} costs the same, without recording, and was {how}"
+        return (
+            f"if you train only once, train on {best.name}: it costs the same, needs no recording, "
+            f"and was {how}"
+        )
 
 
 def _spread(accuracies: Sequence[float]) -> tuple[float, float]:

@@ -10,7 +10,7 @@ Texts are numbers or dates if all of them are; ``NA``, ``null`` and the like are
   infinite ones are 0, with a second input that says so;
 - *dates* are such a number, and the sine and cosine of where they are in the year, in the week
   and, if there are times, in the day;
-- a column is *left out* if it has one value only, none at all, a text of its own in more than half
+- a column is *left out* if it has one value only, none at all, a different text in more than half
   of the rows, whole numbers that count the rows, or values of another type (nested, binary).
 """
 
@@ -58,7 +58,7 @@ def read_column(column: pa.ChunkedArray) -> Column | str:
     >>> read_column(texts("1.5", "2", "NA", "7")).described
     'number, 1 missing'
     >>> read_column(texts("x", "y", "z"))
-    'a text of its own in almost every row'
+    'a different text in most rows'
     """
     values = _typed(column.combine_chunks())
     if values is None:
@@ -78,12 +78,16 @@ def _reason_against(values: pa.Array, distinct: int, *, is_number: bool) -> str:
         return "all missing"
     if distinct == 1 and not values.null_count:
         return "the same value in every row"
-    if is_number and not values.null_count and (np.diff(values.to_numpy()) == 1).all():
+    if is_number and not values.null_count and _counts_rows(values.to_numpy()):
         return "counts the rows"
     is_text = pa.types.is_large_string(values.type)
     if is_text and 2 * distinct > len(values) - values.null_count:
-        return "a text of its own in almost every row"
+        return "a different text in most rows"
     return ""
+
+
+def _counts_rows(numbers: Array) -> bool:
+    return bool((numbers[1:] == numbers[:-1] + 1).all())
 
 
 def _typed(column: pa.Array) -> pa.Array | None:
@@ -141,9 +145,10 @@ def _standardised(numbers: Array) -> Array:
     halved = numbers / 2  # differences of the largest numbers would overflow
     low, median, high = np.nanquantile(halved, [0.25, 0.5, 0.75])
     centred = halved - median
-    scale = (high - low) / 1.349 or 1.253 * float(np.nanmean(np.abs(centred)))
-    with np.errstate(over="ignore"):
-        squashed: Array = np.arcsinh(centred / scale)
+    limits = np.finfo(np.float64)
+    with np.errstate(over="ignore", under="ignore"):
+        scale = (high - low) / 1.349 or 1.253 * np.nanmean(np.abs(centred))
+        squashed: Array = np.arcsinh(centred / np.clip(scale, limits.tiny, limits.max))
     return squashed.clip(-_FURTHEST, _FURTHEST)
 
 

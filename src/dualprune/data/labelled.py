@@ -70,3 +70,13 @@ class Columns:
     text: str | None = None
     label: str | None = None
     ignore: tuple[str, ...] = ()
+
+    def flags(self) -> list[str]:
+        """Give them as a command takes them.
+
+        >>> Columns(label="price class", ignore=("id",)).flags()
+        ['--label', 'price class', '--ignore', 'id']
+        """
+        named = [("--text", self.text), ("--label", self.label)]
+        named += [("--ignore", name) for name in self.ignore]
+        return [word for flag, name in named if name is not None for word in (flag, name)]

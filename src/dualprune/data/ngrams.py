@@ -2,9 +2,9 @@
 
 A text is case-folded and brought to Unicode's NFKC form. A *token* is a run of letters, marks and
 digits; or one character of a script that puts no spaces between words (Chinese, Japanese, Thai,
-Lao, Khmer, Burmese, Tibetan); or one symbol, emoji, ``!`` or ``?``. Everything else separates. The
-n-grams of a text are its tokens, pairs of neighbouring tokens, and triples of neighbouring
-characters of scripts without spaces.
+Lao, Khmer, Burmese, Tibetan); or one punctuation mark, symbol or emoji. The n-grams of a text are
+its tokens, pairs of neighbouring tokens, and triples of neighbouring characters of scripts without
+spaces.
 
 The hash of a token c_0 ... c_n is mix(sum of mix(c_i) B^i) modulo 2^64, that of a pair of hashes g
 and h is mix(g B + h), and a triple is a pair of a pair and a token: the same on every machine. Of
@@ -77,22 +77,30 @@ def ngrams(texts: Sequence[str]) -> tuple[Array, Array]:
     return small, np.bincount(owners, minlength=len(texts))
 
 
-def number(hashes: Array, counts: Array) -> tuple[Array, Array, int]:
+def number(parts: list[tuple[Array, Array]]) -> tuple[Array, Array, int]:
     """Give the numbers of n-grams that have one, how many each text has, and how many there are.
 
-    >>> numbers, counts, buckets = number(np.array([7, 4, 9, 4, 4, 7]), np.array([3, 0, 3]))
-    >>> numbers, counts, buckets
+    `parts` are results of `ngrams`; the list is emptied, because they can be large.
+
+    >>> hashes, counts = np.array([7, 4, 9, 4, 4, 7]), np.array([3, 0, 3])
+    >>> number([(hashes, counts)])
     (array([2, 1, 1, 1, 2], dtype=int32), array([2, 0, 3]), 3)
     """
-    uses = np.bincount(hashes, minlength=HASHES)
+    uses = np.zeros(HASHES, np.int64)
+    for hashes, _ in parts:
+        np.add.at(uses, hashes, 1)
     known = np.flatnonzero(uses > 1)
     known = known[np.argsort(-uses[known], kind="stable")][: BUCKETS - 1]
     table = np.zeros(HASHES, np.int32)
     table[known] = np.arange(1, len(known) + 1)
-    numbers = table[hashes]
-    has_number = numbers > 0
-    ends = np.concatenate([[0], np.cumsum(has_number)])[np.cumsum(counts)]
-    return numbers[has_number], np.diff(ends, prepend=0), len(known) + 1
+    numbered = []
+    while parts:
+        hashes, counts = parts.pop(0)
+        numbers = table[hashes]
+        owners = np.repeat(np.arange(len(counts)), counts)[numbers > 0]
+        numbered.append((numbers[numbers > 0], np.bincount(owners, minlength=len(counts))))
+    grams, all_counts = map(np.concatenate, zip(*numbered, strict=True))
+    return grams, all_counts, len(known) + 1
 
 
 def _code_points(texts: Sequence[str]) -> Array:
@@ -115,7 +123,7 @@ def _kind(character: str) -> int:
     if category[0] in "LMN":
         alone = any(first <= code <= last for first, last in _NO_SPACES)
         return _ALONE if alone else _WORD
-    return _SYMBOL if category[0] == "S" or character in "!?" else _SEPARATOR
+    return _SYMBOL if category[0] in "PS" else _SEPARATOR
 
 
 def _tokens(kinds: Array) -> tuple[Array, Array]:

@@ -8,6 +8,7 @@ import hashlib
 import json
 import os
 import warnings
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import islice
@@ -122,11 +123,11 @@ def _csv_blocks(
     _, _, header = next(records, (0, b"", []))
     names = [name or f"column {place}" for place, name in enumerate(header, 1)]
     chosen = _chosen(names, need, only=only, ignore=ignore, origin=path)
-    places = [names.index(name) for name in chosen]
+    place_of = {name: place for place, name in enumerate(names)}
     for rows in _in_blocks(
         (raw, _full(line, cells, len(names), path)) for line, raw, cells in records
     ):
-        cells = ([row[place] for row in rows] for place in places)
+        cells = ([row[place_of[name]] for row in rows] for name in chosen)
         yield pa.table([pa.array(column, pa.large_string()) for column in cells], chosen)
 
 
@@ -188,7 +189,8 @@ def _chosen(
                 f"{did_you_mean(name, names)}"
             )
     chosen = [name for name in (need if only else names) if name not in ignore]
-    twice = [name for name in dict.fromkeys(chosen) if names.count(name) > 1]
+    counts = Counter(names)
+    twice = [name for name in dict.fromkeys(chosen) if counts[name] > 1]
     if twice:
         raise InputError(
             f"{origin} has several columns of the same name: {', '.join(map(repr, twice))}; "
@@ -258,6 +260,8 @@ def write_kept(data: Kept, ids: Array, target: Path) -> None:
             f"{path} is not what it was when it was read: its bytes changed. Start again with the "
             "file as it is now, or put the old one back"
         )
+    if target.resolve() == data.path.resolve():
+        raise InputError(f"{target} is the file that rows are taken from; choose another place")
     rows = np.sort(data.source[ids])
     make_folders(target.parent)
     with open_file(data.path) as file, draft(target.parent, target.name) as out:

@@ -159,17 +159,19 @@ def texts_from(source: Source, *, text: str, label: str) -> Texts:
     if text == label:
         raise InputError(f"the text and the label cannot be the same column, {text!r}")
     path, sha256 = path_and_digest(source)
-    parts = [*_read(source, text, label)]
-    labels = pa.chunked_array([part[0] for part in parts] or [[]], None if parts else pa.null())
-    classes, class_names = find_classes(labels, label, origin_of(source))
+    labels, texts, parts = [], [], []
+    for block_labels, block_texts, *part in _read(source, text, label):
+        labels.append(block_labels)
+        texts.append(block_texts)
+        parts.append((part[0], part[1]))
+    classes, class_names = find_classes(_joined(labels), label, origin_of(source))
     unreadable = left_out(classes, "a label or a text", origin_of(source))
-    hashes, counts = (np.concatenate([part[place] for part in parts]) for place in (2, 3))
-    grams, counts, buckets = number(hashes, counts)
+    grams, counts, buckets = number(parts)
     return Texts(
         labels=np.maximum(classes, 0),
         class_names=class_names,
         source=np.arange(len(classes)),
-        texts=pa.chunked_array([part[1] for part in parts]).combine_chunks(),
+        texts=_joined(texts).combine_chunks(),
         grams=grams,
         starts=np.concatenate([[0], np.cumsum(counts)]),
         buckets=buckets,
@@ -204,6 +206,10 @@ def _read(
                     "bytes of memory; take a part of the rows"
                 )
             yield pc.if_else(blank[part], None, labels[part]), texts[part], hashes, counts
+
+
+def _joined(parts: list[pa.Array]) -> pa.ChunkedArray:
+    return pa.chunked_array(parts, None if parts else pa.null())
 
 
 def _ranges(starts: Array, counts: Array) -> Array:

@@ -8,9 +8,8 @@ The training data is wrapped by `Indexed`; the module stays as it is::
 """
 
 import os
-import warnings
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +19,10 @@ from torch.utils.hooks import RemovableHandle
 
 from dualprune.arguments import checked
 from dualprune.errors import InputError
-from dualprune.integrations.torch import PrunedSampler
+from dualprune.integrations.recording import Recording
+from dualprune.integrations.torch import PrunedSampler, indexed
 from dualprune.record import Indexed, Recorder
 from dualprune.record.signals import Signal
-from dualprune.run.attempts import find_epochs, finished
 from dualprune.run.signals import DEFAULT
 
 
@@ -66,57 +65,57 @@ class RecordDynamics(Callback):
         strict: bool = False,
     ) -> None:
         self._path, self._source, self._labels_at = Path(path), logits, labels
-        self._signals, self._class_names, self._names = signals, class_names, names
         self._strict = strict
+        self._make = partial(
+            Recorder, path, signals=signals, class_names=class_names, names=names, strict=strict
+        )
         self._forget()
 
     def _forget(self) -> None:
-        self._active, self._unfinished = False, False
+        self._recording = Recording(self._path, self._make, strict=self._strict)
         self._data: Indexed | None = None
         self._hook: RemovableHandle | None = None
-        self._recorder: Recorder | None = None
         self._ids: Any = None
         self._logits: Tensor | None = None
-        self._memory: Mapping[str, Tensor] = {}
-        self._not_recorded = 0  # epochs of this training before the first one of the run
 
     def setup(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
         self._forget()
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        self._not_recorded = state_dict["not_recorded"]
-        self._memory = state_dict["signals"]
+        self._recording.not_recorded = state_dict["not_recorded"]
+        self._recording.memory = state_dict["signals"]
 
     def state_dict(self) -> dict[str, Any]:
-        memory = self._memory if self._recorder is None else self._recorder.state_dict()
-        return {"not_recorded": self._not_recorded, "signals": memory}
+        recorder = self._recording.recorder
+        memory = self._recording.memory if recorder is None else recorder.state_dict()
+        return {"not_recorded": self._recording.not_recorded, "signals": memory}
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        with self._no_harm():
-            self._data = _indexed(trainer.train_dataloader)
+        with self._recording.no_harm():
+            self._data = indexed(trainer.train_dataloader, "DataLoader(Indexed(train), ...)")
             self._hook = _submodule(pl_module, self._source).register_forward_hook(self._look)
-            self._active = not trainer.fast_dev_run  # type: ignore[attr-defined] # set from outside
+            self._recording.active = not trainer.fast_dev_run  # type: ignore[attr-defined] # set from outside
 
     def on_train_batch_start(
         self, trainer: Trainer, pl_module: LightningModule, batch: Any, batch_idx: int
     ) -> None:
         self._ids = self._logits = None
         if self._data is not None:
-            with self._no_harm():
+            with self._recording.no_harm():
                 self._ids = _pop_ids(batch, self._data.key)
 
     def on_train_batch_end(
         self, trainer: Trainer, pl_module: LightningModule, outputs: Any, batch: Any, batch_idx: int
     ) -> None:
-        if self._active:
-            with self._no_harm():
+        if self._recording.active:
+            with self._recording.no_harm():
                 self._update(trainer, batch)
         self._ids = self._logits = None
         if trainer.is_last_batch:  # before a checkpoint at the end of this epoch is written
-            self._end_epoch()
+            self._recording.end_epoch()
 
     def on_train_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        self._end_epoch()
+        self._recording.end_epoch()
 
     def teardown(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
         self._stop()
@@ -125,21 +124,6 @@ class RecordDynamics(Callback):
         self, trainer: Trainer, pl_module: LightningModule, exception: BaseException
     ) -> None:
         self._stop()
-
-    @contextmanager
-    def _no_harm(self) -> Iterator[None]:
-        """Let the training go on, whatever the recording runs into, unless it is strict."""
-        try:
-            yield
-        except Exception as error:
-            if self._strict:
-                raise
-            self._active = False
-            warnings.warn(
-                f"recording into {self._path} has ended, training goes on: {error}",
-                RuntimeWarning,
-                stacklevel=4,
-            )
 
     def _look(self, module: nn.Module, inputs: Any, output: Any) -> None:
         """Take the first output with a row per id; under DDP the module also returns the loss."""
@@ -156,44 +140,17 @@ class RecordDynamics(Callback):
                 "one row per sample; name the submodule that does: "
                 "RecordDynamics(path, logits='model.head')"
             )
-        if self._recorder is None:
-            self._recorder = self._begin(trainer.current_epoch + 1, len(self._data), self._logits)
-        self._recorder.update(self._logits, _labels(batch, self._labels_at), self._ids)
-        self._unfinished = True
-
-    def _begin(self, epoch: int, samples: int, logits: Tensor) -> Recorder:
-        possible = len(finished(find_epochs(self._path))) + 1
-        first = min(epoch - self._not_recorded, possible)
-        if first < epoch - self._not_recorded:
-            warnings.warn(
-                f"{self._path} holds {possible - 1} epochs and the training resumes at epoch "
-                f"{epoch}: it is recorded as epoch {first}",
-                stacklevel=5,
-            )
-        recorder = Recorder(
-            self._path,
-            samples=samples,
-            classes=max(2, logits[0].numel()),
-            signals=self._signals,
-            start_epoch=first,
-            class_names=self._class_names,
-            names=self._names,
-            strict=self._strict,
+        recorder = self._recording.recorder or self._recording.begin(
+            trainer.current_epoch + 1, len(self._data), max(2, self._logits[0].numel())
         )
-        recorder.load_state_dict(self._memory)
-        self._not_recorded = epoch - recorder.epoch
-        return recorder
-
-    def _end_epoch(self) -> None:
-        if self._active and self._unfinished and self._recorder is not None:
-            with self._no_harm():
-                self._recorder.end_epoch()
-                self._unfinished = False
+        recorder.update(self._logits, _labels(batch, self._labels_at), self._ids)
+        self._recording.unfinished = True
 
     def _stop(self) -> None:
         if self._hook is not None:
             self._hook.remove()
-        self._hook = self._recorder = None
+        self._hook = None
+        self._recording.recorder = None
 
 
 class PruneDynamically(Callback):
@@ -223,19 +180,6 @@ class PruneDynamically(Callback):
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         self._sampler.load_state_dict(state_dict)
-
-
-def _indexed(loader: Any) -> Indexed:
-    """Give the `Indexed` data of a loader, which may be inside a Subset."""
-    data = getattr(loader, "dataset", None)
-    while data is not None and not isinstance(data, Indexed):
-        data = getattr(data, "dataset", None)
-    if data is None:
-        raise InputError(
-            "the training data carries no ids; wrap it: DataLoader(Indexed(train), ...), and pass "
-            f"one loader, not {type(loader).__name__}"
-        )
-    return data
 
 
 def _submodule(module: LightningModule, name: str) -> nn.Module:

@@ -11,6 +11,7 @@ from torch.utils.data import Sampler
 from dualprune.arguments import check_seed, checked
 from dualprune.dynamic import Plan
 from dualprune.errors import InputError
+from dualprune.record import Indexed
 from dualprune.record.processes import processes
 from dualprune.train.epoch import Dynamic
 from dualprune.train.order import stream
@@ -81,7 +82,7 @@ class PrunedSampler(Sampler[int]):
         looked_at = self._by_sample(self._plan.look, np.ones(len(self._plan.look)))
         order = torch.randperm(len(self.weights), generator=stream(self._seed, self._epoch, 0))
         for part in (order[self.weights[order] > 0], order[looked_at[order] > 0]):
-            yield from _own(part).tolist()
+            yield from own_part(part).tolist()
 
     def __len__(self) -> int:
         self._observe()
@@ -139,7 +140,20 @@ def _equal_part(samples: int) -> int:
     return -(-samples // processes()[1])
 
 
-def _own(ids: Tensor) -> Tensor:
+def indexed(data: Any, example: str) -> Indexed:
+    """Give the `Indexed` data inside a loader or a Subset."""
+    inner = data
+    while inner is not None and not isinstance(inner, Indexed):
+        inner = getattr(inner, "dataset", None)
+    if inner is None:
+        raise InputError(
+            f"the training data, a {type(data).__name__}, carries no ids; wrap it by Indexed: "
+            f"{example}"
+        )
+    return inner
+
+
+def own_part(ids: Tensor) -> Tensor:
     """The part of this process; the first ids repeat until all have equally many."""
     rank, world = processes()
     positions = torch.arange(_equal_part(len(ids))) * world + rank

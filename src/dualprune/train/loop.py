@@ -168,7 +168,8 @@ def _store(
 
 def _optimizer(model: nn.Module, recipe: Recipe) -> Optimizer:
     if recipe.optimizer == "adamw":
-        return AdamW(model.parameters(), lr=recipe.lr, weight_decay=recipe.weight_decay)
+        decay = recipe.weight_decay
+        return AdamW(model.parameters(), lr=recipe.lr, weight_decay=decay, fused=True)
     return SGD(
         model.parameters(),
         lr=recipe.lr,

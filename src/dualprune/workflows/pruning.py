@@ -14,7 +14,16 @@ import numpy as np
 from torch import nn
 
 from dualprune.coreset import Coreset, Training
-from dualprune.data import DUPLICATES, Columns, Data, Table, duplicates, to_show, write_duplicates
+from dualprune.data import (
+    DUPLICATES,
+    NO_COLUMNS,
+    Columns,
+    Data,
+    Table,
+    duplicates,
+    to_show,
+    write_duplicates,
+)
 from dualprune.errors import InputError
 from dualprune.experiments.results import Line
 from dualprune.files import exists, refuse_foreign
@@ -134,16 +143,16 @@ def prune(
     how = {"model": model, "recipe": recipe, "size": size, "labels": labels, "columns": columns}
     setup = _setup(data, how, recorded, download=download, out=out)
     wanted = _wanted(
-        *(setup, name_of(data), method, amount),
+        *(setup, name_of(data), method, amount, columns),
         epochs=epochs,
         seed=seed,
         balance=balance,
         floor=floor,
     )
     given = usable(recorded, setup.data, wanted.method, wanted.epochs) if recorded else []
-    flags = {**amount, "text": text, "label": label, "method": wanted.method.name}
-    flags |= {"balance": balance, "floor": floor, "seed": seed}
-    again = _another_choice(wanted.name, flags, Path(run or out), out)
+    flags = {**amount, "method": wanted.method.name, "balance": balance}
+    flags |= {"floor": floor, "seed": seed}
+    again = _another_choice([wanted.name, *columns.flags()], flags, Path(run or out), out)
     _refuse_another(out, wanted, given, again)
     runs = given or _record(wanted, out, watch)
     coreset, facts = _choose(wanted, runs, out)
@@ -171,6 +180,7 @@ class _Wanted:
 
     setup: Setup
     name: str
+    columns: Columns
     method: Method
     k: int
     epochs: int
@@ -182,6 +192,7 @@ def _wanted(
     name: str,
     method: str | Method,
     amount: dict[str, Amount],
+    columns: Columns,
     *,
     epochs: int | None,
     seed: int,
@@ -193,7 +204,7 @@ def _wanted(
     setup = replace(setup, recipe=replace(setup.recipe, judge_every=epochs))  # once, at the end
     named = find_method(method, 1 - k / readable) if isinstance(method, str) else method
     method = for_classes(named.with_defaults(setup.recipe.select), balance, floor)
-    return _Wanted(setup, name, method, k, epochs, seed)
+    return _Wanted(setup, name, columns, method, k, epochs, seed)
 
 
 def _choose(wanted: _Wanted, runs: list[Run], out: Path) -> tuple[Coreset, Facts]:
@@ -207,6 +218,7 @@ def _choose(wanted: _Wanted, runs: list[Run], out: Path) -> tuple[Coreset, Facts
     groups = duplicates(data)
     coreset = describe(
         *(coreset, facts, wanted.setup, wanted.name, wanted.epochs),
+        columns=wanted.columns,
         groups=groups,
         workflow=workflow,
     )
@@ -298,7 +310,7 @@ def _refuse_another(out: Path, wanted: _Wanted, given: Sequence[Run], again: str
         )
 
 
-def _another_choice(data: str, flags: dict[str, Any], run: Path, out: Path) -> str:
+def _another_choice(data: list[str], flags: dict[str, Any], run: Path, out: Path) -> str:
     """Give the command that chooses from a recording, into a folder beside this one."""
     usual = {"method": "dual+beta", "seed": 0}
     said = {name: value for name, value in flags.items() if value != usual.get(name)}
@@ -306,7 +318,7 @@ def _another_choice(data: str, flags: dict[str, Any], run: Path, out: Path) -> s
     place = next(path for path in free if not exists(path))
     said |= {"run": run, "out": place}
     words = [word for name, value in said.items() for word in (f"--{name}", str(value))]
-    return shlex.join(["dualprune", "prune", data, *words])
+    return shlex.join(["dualprune", "prune", *data, *words])
 
 
 def _record(wanted: _Wanted, out: Path, watch: Watch) -> list[Run]:
@@ -335,6 +347,7 @@ def describe(
     data: str,
     epochs: int,
     *,
+    columns: Columns = NO_COLUMNS,
     groups: Sequence[Array] = (),
     workflow: str = "prune",
 ) -> Coreset:
@@ -358,6 +371,7 @@ def describe(
         conflicting=conflicting,
         kind=setup.data.kind,
         columns=setup.data.described() if isinstance(setup.data, Table) else [],
+        flags=columns.flags(),
     )
     return replace(coreset, card=replace(coreset.card, training=training))
 

@@ -9,10 +9,9 @@ from typing import Any
 
 from markupsafe import Markup
 
-from dualprune.coreset import Card
 from dualprune.report.facts import Facts, card_of_beta
 from dualprune.report.page.pack import safe_text
-from dualprune.report.page.summary import command, for_classes_of, select_again
+from dualprune.report.page.summary import command, for_classes_of, named_data, select_again
 
 _COUNT = Markup('<span class="count">{}</span>')  # `page.js` puts the number of the slider there
 
@@ -52,7 +51,7 @@ def steps(facts: Facts, at: Places) -> Iterator[tuple[str, str, str]]:
         yield "Keep another share", how, another
     if not facts.labels.judged:
         return
-    labels = command("audit", at.run, review="labels.csv")
+    labels = command("audit", at.run, *_content(facts), review="labels.csv")
     yield (
         "Review the labels",
         "Writes a file to correct in a spreadsheet; then prune again with --labels labels.csv.",
@@ -60,35 +59,48 @@ def steps(facts: Facts, at: Places) -> Iterator[tuple[str, str, str]]:
     )
 
 
+def _content(facts: Facts) -> list[str]:
+    """Give the flags with which an audit shows the rows of a file, too."""
+    training = None if facts.coreset is None else facts.coreset.card.training
+    if training is None or not training.flags or not (data := named_data(training)):
+        return []
+    return ["--data", *data]
+
+
 def another_share(facts: Facts, at: Places) -> Markup | None:
     """Give the command that keeps what the slider shows, if there is one."""
     if facts.what_if is None or _is_demo(facts):
         return None
-    card = card_of_beta(facts.coreset)
-    out = f"{at.coreset}-" if card is not None and card.training is not None else "small-"
+    out = f"{at.coreset}-" if _was_pruned(facts) else "small-"
     kept = facts.samples if facts.coreset is None else facts.coreset.card.k
     number = _COUNT.format(max(2, kept // 2))
-    words = [f"{_choosing(card, facts, at)} --keep ", f" --out {shlex.quote(out)}", ""]
+    words = [f"{_choosing(facts, at)} --keep ", f" --out {shlex.quote(out)}", ""]
     return number.join(words)
 
 
-def _choosing(card: Card | None, facts: Facts, at: Places) -> str:
+def _was_pruned(facts: Facts) -> bool:
+    card = card_of_beta(facts.coreset)
+    return card is not None and card.training is not None
+
+
+def _choosing(facts: Facts, at: Places) -> str:
     """Give the command that chooses as the slider does, without its budget."""
-    if card is None:
+    coreset, card = facts.coreset, card_of_beta(facts.coreset)
+    if coreset is None or card is None:
         drops = facts.what_if is not None and facts.what_if.unscored == "drop"
         more = {"unscored": "drop"} if drops else {}
         return command("select", "beta", at.run, epochs=facts.epochs, **more)
-    if card.training is None:
+    if card.training is None or not (data := named_data(card.training)):
         runs = [at.run, *["RUN"] * (len(card.runs) - 1)]
-        return select_again(card, runs, seed=card.seed, epochs=card.epochs)
+        return select_again(coreset, runs, seed=card.seed, epochs=card.epochs)
     run = at.coreset if at.run == f"{at.coreset}/run" else at.run
     flags: dict[str, Any] = {"seed": card.seed} if card.seed else {}
     if card.epochs != facts.run.epochs:
         flags["epochs"] = card.epochs
     if card.training.relabelled:
         flags["labels"] = "corrected.csv"
-    flags |= for_classes_of(card)
-    return command("prune", safe_text(card.training.data), run=run, **flags)
+    flags |= for_classes_of(coreset)
+    return command("prune", *data, run=run, **flags)
 
 
 def classes_of_slider(facts: Facts) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dualprune.coreset import Card, Coreset, Training
+from dualprune.coreset import Coreset, Training
 from dualprune.method import FLOOR
 from dualprune.report.facts import Facts
 from dualprune.report.page.pack import safe_text
@@ -90,7 +90,7 @@ def _cost(training: Training, recording: int) -> str:
 
 
 def repeat(coreset: Coreset | None) -> str | None:
-    """Give the command that chooses the same samples again."""
+    """Give the command that chooses the same samples again, if there is one."""
     if coreset is None:
         return None
     card, training = coreset.card, coreset.card.training
@@ -98,38 +98,47 @@ def repeat(coreset: Coreset | None) -> str | None:
     budget = {"keep": keep, "seed": card.seed, "out": "again"}
     if training is not None and training.workflow == "demo":
         return command("demo", out="again")
-    if training is not None and training.workflow == "prune":
+    if training is not None and training.workflow == "prune" and (data := named_data(training)):
         how = {"method": card.method, "model": training.model, "recipe": training.recipe}
-        flags = {name: safe_text(value) for name, value in how.items()} | for_classes_of(card)
+        flags = {name: safe_text(value) for name, value in how.items()} | for_classes_of(coreset)
         if training.size:
             flags["size"] = training.size
         if training.relabelled:
             flags["labels"] = "corrected.csv"
-        return command("prune", safe_text(training.data), **flags, epochs=training.epochs, **budget)
+        return command("prune", *data, **flags, epochs=training.epochs, **budget)
     if card.selector not in SELECTORS or (card.score or "dual") not in SCORES:
         return None  # a user's own function
-    return select_again(card, ["RUN"] * len(card.runs), **budget, epochs=card.epochs)
+    return select_again(coreset, ["RUN"] * len(card.runs), **budget, epochs=card.epochs)
 
 
-def select_again(card: Card, runs: list[str], **budget: Any) -> str:
+def named_data(training: Training) -> list[str]:
+    """Give the words that name the data for a command; none if they were in memory."""
+    if training.data == training.kind:
+        return []
+    return [safe_text(word) for word in (training.data, *training.flags)]
+
+
+def select_again(coreset: Coreset, runs: list[str], **budget: Any) -> str:
     """Give the command; it scores first where the score had knobs, which `select` does not take."""
-    fn, score, first = SELECTORS[card.selector], card.score, ""
+    card, first = coreset.card, ""
+    fn, score = SELECTORS[card.selector], card.score
     if score and (changed := _changed(SCORES[score], card.score_knobs)):
         file = {"epochs": card.epochs, "out": "again.parquet"}
         first = command("score", score, *runs, **changed, **file) + " && "
         score = "again.parquet"
     by = {"score": score or "none"} if "scores" in inputs(fn) else {}
     reads = [word for pair in card.reads.items() for word in ("--reads", "=".join(pair))]
-    changed = _changed(fn, card.select_knobs) | for_classes_of(card)
+    changed = _changed(fn, card.select_knobs) | for_classes_of(coreset)
     return first + command("select", card.selector, *runs, *reads, **by, **changed, **budget)
 
 
-def for_classes_of(card: Card) -> dict[str, Any]:
-    """Give the flag for its balance or floor, unless that is the default of the commands."""
-    balance, floor = card.select_knobs.get("balance", "none"), card.select_knobs.get("floor", FLOOR)
+def for_classes_of(coreset: Coreset) -> dict[str, Any]:
+    """Give the flag for its balance or floor, unless the commands have that anyway."""
+    knobs = coreset.card.select_knobs
+    balance, floor = knobs.get("balance", "none"), knobs.get("floor", FLOOR)
     if balance != "none":
         return {"balance": balance}
-    return {} if floor == FLOOR else {"floor": floor}
+    return {} if floor == FLOOR or "label" not in coreset.columns else {"floor": floor}
 
 
 def _changed(fn: Callable[..., Array], values: dict[str, Any]) -> dict[str, Any]:
