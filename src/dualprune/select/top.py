@@ -6,9 +6,13 @@ where :math:`s_{(k)}` is the kth highest score; samples that have exactly that s
 random up to k.
 """
 
+import numpy as np
+
 from dualprune.arguments import checked
+from dualprune.select.blocked import Choice, check_blocks, choose_balanced, scored_of
 from dualprune.select.candidates import Balance, Notes, Unscored, check_budget, choose
-from dualprune.select.keys import ties
+from dualprune.select.keys import TIES, ties
+from dualprune.select.waves import Block, Order, Waves
 from dualprune.signatures import Array
 
 
@@ -67,3 +71,30 @@ def top(
         unscored=unscored,
         notes=notes,
     )
+
+
+@checked
+def top_of_blocks(
+    waves: Waves,
+    *,
+    k: int,
+    seed: int,
+    balance: Balance = "none",
+    floor: int | float = 0,
+    unscored: Unscored = "error",
+) -> Choice:
+    """Keep what `top` keeps, of samples in blocks."""
+    check_blocks(waves, k)
+    scored = scored_of(waves, without_score, k, unscored)
+    order = Order(_keys, seed, TIES)
+    kept = choose_balanced(waves, order, scored.rest, scored.have, balance=balance, floor=floor)
+    return Choice(scored.with_kept(kept), "top", scored.reasons)
+
+
+def without_score(block: Block) -> Array:
+    """Whether each sample has no score."""
+    return np.isnan(block["scores"])
+
+
+def _keys(block: Block) -> Array:
+    return -block["scores"]
