@@ -5,6 +5,7 @@ the same epochs. This is the only place that knows.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from dualprune.arguments import as_array
 from dualprune.errors import InputError, MissingError
 from dualprune.run import Run
 from dualprune.run.derived import DERIVED
+from dualprune.run.ranges import Map, ranges, threads
 from dualprune.score import SCORES
 from dualprune.score.observed import mean_observed
 from dualprune.signatures import Array, Function, check_knobs, inputs, name_of
@@ -35,10 +37,18 @@ class Arrays:
         Use the first so many of each run; all if not given.
     features
         After which epoch to take features, if not the newest of those.
+    map
+        What calls a function for ranges of ids, where scores do not read features; threads if not
+        given.
     """
 
     def __init__(
-        self, runs: Sequence[Run], *, epochs: int | None = None, features: int | None = None
+        self,
+        runs: Sequence[Run],
+        *,
+        epochs: int | None = None,
+        features: int | None = None,
+        map: Map | None = None,
     ) -> None:
         if not runs:
             raise InputError("give at least one run")
@@ -51,6 +61,7 @@ class Arrays:
         self.samples = runs[0].samples
         (self.epochs,) = counts
         self._features = features or self.epochs
+        self._map = map
         self._scores: dict[tuple[Function, str], Array] = {}
 
     def __getitem__(self, name: str) -> Array:
@@ -140,15 +151,29 @@ class Arrays:
         if not wanted:
             return []
         read = sorted({name for fn, _ in wanted for name in _signals(fn, run)})
-
-        def score(**block: Array) -> list[Array]:
-            return [_checked(fn, block, knobs) for fn, knobs in wanted]
-
+        on_threads = partial(threads, workers=run.threads(read, epochs=self.epochs))
+        parts = ranges(run.samples)
+        task = partial(_score_range, run, wanted, read, self.epochs)
         columns = [np.empty(run.samples) for _ in wanted]
-        for ids, parts in run.map(score, read, epochs=self.epochs):
-            for column, part in zip(columns, parts, strict=True):
+        for ids, values in zip(parts, (self._map or on_threads)(task, parts), strict=True):
+            for column, part in zip(columns, values, strict=True):
                 column[ids.start : ids.stop] = part
         return columns
+
+
+def _score_range(
+    run: Run, wanted: list[Wanted], read: list[str], epochs: int, ids: range
+) -> list[Array]:
+    """Compute scores of a range of ids, in this thread."""
+
+    def score(**block: Array) -> list[Array]:
+        return [_checked(fn, block, knobs) for fn, knobs in wanted]
+
+    columns = [np.empty(len(ids)) for _ in wanted]
+    for some, values in run.map(score, read, epochs=epochs, ids=ids, threads=1):
+        for column, part in zip(columns, values, strict=True):
+            column[some.start - ids.start : some.stop - ids.start] = part
+    return columns
 
 
 def _key(fn: Function, knobs: Mapping[str, Any]) -> tuple[Function, str]:

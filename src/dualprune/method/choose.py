@@ -15,10 +15,12 @@ from dualprune.method.arrays import Arrays
 from dualprune.method.classes import for_classes, short_classes, warn_of_short
 from dualprune.method.named import Method, find_method
 from dualprune.run import Run
+from dualprune.run.ranges import ranges
 from dualprune.score import SCORES, confidence
-from dualprune.select import Notes, budget, random
+from dualprune.select import OF_BLOCKS, Notes, budget, random
 from dualprune.select.budget import Amount
 from dualprune.select.candidates import Balance
+from dualprune.select.waves import Block, Waves, positions
 from dualprune.signatures import Array, Function, check_knobs, inputs, name_of
 
 Path = str | os.PathLike[str]
@@ -93,7 +95,10 @@ def choose_from(arrays: Arrays, method: Method, *, k: int, seed: int) -> Coreset
     scores, confidences = _scores(arrays, method)
     scorer, notes = method.scorer, Notes()
     data = _data(arrays, method, scores)
-    ids = select_ids(method, data, arrays.runs[0].readable, k=k, seed=seed, notes=notes)
+    if method.select in OF_BLOCKS:
+        ids = _select_blocks(method, data, arrays.runs[0].readable, k=k, seed=seed, notes=notes)
+    else:
+        ids = select_ids(method, data, arrays.runs[0].readable, k=k, seed=seed, notes=notes)
     reasons = dict(notes.reasons)
     if len(unreadable := arrays.runs[0].unreadable):
         readable = arrays.readable_ids()
@@ -162,6 +167,27 @@ def _data(arrays: Arrays, method: Method, scores: Array | None) -> dict[str, Arr
         else:
             data[name] = arrays.of_readable(source) if required or arrays.has(source) else None
     return data
+
+
+def _select_blocks(
+    method: Method,
+    data: Mapping[str, Array | None],
+    samples: int,
+    *,
+    k: int,
+    seed: int,
+    notes: Notes,
+) -> Array:
+    """Give the ids that a selector keeps of arrays, which it looks at range by range."""
+    known = {name: column for name, column in data.items() if column is not None}
+    waves = Waves(
+        Block(ids.start, len(ids), {n: c[ids.start : ids.stop] for n, c in known.items()})
+        for ids in ranges(samples)
+    )
+    choice = OF_BLOCKS[method.select](waves, k=k, seed=seed, **method.select_knobs)
+    notes.kept, notes.values = choice.why, choice.values
+    notes.reasons = {reason: positions(waves, marks) for reason, marks in choice.reasons.items()}
+    return positions(waves, choice.kept)
 
 
 def select_ids(

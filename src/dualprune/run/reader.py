@@ -5,7 +5,7 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Literal, TypeVar
@@ -227,38 +227,57 @@ class Run:
 
     @checked
     def map(
-        self, fn: Callable[..., Result], names: Sequence[str], *, epochs: int | None = None
+        self,
+        fn: Callable[..., Result],
+        names: Sequence[str],
+        *,
+        epochs: int | None = None,
+        ids: range | None = None,
+        threads: int | None = None,
     ) -> Iterator[tuple[range, Result]]:
-        """Stream ranges of ids with what `fn` makes of their signals, on several threads.
+        """Stream ranges of ids with what `fn` makes of their signals.
 
-        Memory holds a few times `CHUNK` ids, however many samples there are. It is reused: a result
-        that is a view of the arrays passed to `fn` is valid only until the next result.
+        Of all ids or of those given, on so many threads or as many as there are cores; 1 is this
+        thread. Memory holds a few times `CHUNK` ids, however many samples there are. It is reused:
+        a result that is a view of the arrays passed to `fn` is valid only until the next result.
         """
         stored = self._recorded(names)
-        chosen = self._epochs[: self.first_epochs(epochs)]
+        chosen, wanted = self._epochs[: self.first_epochs(epochs)], self._range(ids)
         shape = (len(chosen), min(CHUNK, self.samples))
-        size = sum(np.dtype(self._dtype(name)).itemsize for name in stored) * shape[0] * shape[1]
-        workers = max(1, min(os.cpu_count() or 1, _BUFFERS // max(size, 1) - 1))
+        workers = threads or self.threads(names, epochs=epochs)
         spare = [
             {name: np.empty(shape, self._dtype(name)) for name in stored}
-            for _ in range(workers + 1)
+            for _ in range(1 if workers == 1 else workers + 1)
         ]
-        pending: deque[Future[Results[Result]]] = deque()
 
         def work(chunk: int, memory: dict[str, Array]) -> Results[Result]:
-            ids, columns = self._read(chosen, chunk, memory)
-            parts = _narrow(ids, columns)
-            return memory, [(ids, fn(**_derive(names, part))) for ids, part in parts]
+            block = _overlap(self._read(chosen, chunk, memory), wanted)
+            return memory, [(ids, fn(**_derive(names, part))) for ids, part in _narrow(*block)]
 
-        with ThreadPoolExecutor(workers) as pool:
-            for chunk in range(-(-self.samples // CHUNK)):
-                if not spare:
-                    memory, results = pending.popleft().result()
-                    yield from results
-                    spare.append(memory)
-                pending.append(pool.submit(work, chunk, spare.pop()))
-            for future in pending:
-                yield from future.result()[1]
+        chunks = range(wanted.start // CHUNK, -(-wanted.stop // CHUNK)) if wanted else range(0)
+        if workers == 1:
+            for chunk in chunks:
+                yield from work(chunk, spare[0])[1]
+        else:
+            yield from _on_threads(work, chunks, spare, workers)
+
+    @checked
+    def threads(self, names: Sequence[str], *, epochs: int | None = None) -> int:
+        """How many threads may read these signals at a time: the cores, if memory suffices."""
+        rows = self.first_epochs(epochs) * min(CHUNK, self.samples)
+        size = sum(np.dtype(self._dtype(name)).itemsize for name in self._recorded(names)) * rows
+        return max(1, min(os.cpu_count() or 1, _BUFFERS // max(size, 1) - 1))
+
+    def _range(self, ids: range | None) -> range:
+        if ids is None:
+            return range(self.samples)
+        if ids.step != 1 or not 0 <= ids.start <= ids.stop <= self.samples:
+            raise InputError(f"ids must be a range from 0 to {self.samples} at most, got {ids}")
+        return ids
+
+    def __reduce__(self) -> tuple[Callable[..., "Run"], tuple[str, int, str]]:
+        """Let another process open the same recording; what was read does not travel."""
+        return reopen, (os.path.abspath(self.path), self.epochs, self.fingerprint)  # noqa: PTH100
 
     @checked
     def first_epochs(self, epochs: int | None) -> int:
@@ -296,6 +315,42 @@ class Run:
                 for rows, value in zip(columns.values(), values, strict=True):
                     rows[row, where] = value
         return ids, columns
+
+
+@lru_cache(maxsize=16)
+def reopen(path: str, epochs: int, fingerprint: str) -> Run:
+    """Open a run as another process opened it: with so many epochs, and nothing else in them."""
+    run = Run(path)
+    del run._epochs[epochs:]  # recorded since
+    if run.fingerprint != fingerprint:
+        raise InputError(f"{path} was recorded anew while it was read; start again")
+    return run
+
+
+def _on_threads(
+    work: Callable[[int, dict[str, Array]], Results[Result]],
+    chunks: range,
+    spare: list[dict[str, Array]],
+    workers: int,
+) -> Iterator[tuple[range, Result]]:
+    pending: deque[Future[Results[Result]]] = deque()
+    with ThreadPoolExecutor(workers) as pool:
+        for chunk in chunks:
+            if not spare:
+                memory, results = pending.popleft().result()
+                yield from results
+                spare.append(memory)
+            pending.append(pool.submit(work, chunk, spare.pop()))
+        for future in pending:
+            yield from future.result()[1]
+
+
+def _overlap(block: Block, wanted: range) -> Block:
+    """Give the part of a block that is in a range of ids."""
+    ids, columns = block
+    start, stop = max(ids.start, wanted.start), min(ids.stop, wanted.stop)
+    cut = slice(start - ids.start, stop - ids.start)
+    return range(start, stop), {name: rows[:, cut] for name, rows in columns.items()}
 
 
 def _shape(signals: dict[str, Array]) -> tuple[int, int]:
