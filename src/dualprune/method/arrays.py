@@ -61,7 +61,7 @@ class Arrays:
         self.samples = runs[0].samples
         (self.epochs,) = counts
         self._features = features or self.epochs
-        self._map = map
+        self.map = map
         self._scores: dict[tuple[Function, str], Array] = {}
 
     def __getitem__(self, name: str) -> Array:
@@ -98,7 +98,7 @@ class Arrays:
 
     def has(self, name: str) -> bool:
         """Whether an array of this name can be had from these epochs."""
-        if _is_score(name):
+        if is_score(name):
             return self.can_score(SCORES[name], {})
         return all(run.has(source) for run in self.runs for source in sources([name]))
 
@@ -150,18 +150,25 @@ class Arrays:
         """Compute scores of which each sample's depends on its own records alone."""
         if not wanted:
             return []
-        read = sorted({name for fn, _ in wanted for name in _signals(fn, run)})
-        on_threads = partial(threads, workers=run.threads(read, epochs=self.epochs))
+        read = sorted({name for fn, _ in wanted for name in signals_of(fn, run)})
         parts = ranges(run.samples)
-        task = partial(_score_range, run, wanted, read, self.epochs)
+        task = partial(score_range, run, wanted, read, self.epochs)
         columns = [np.empty(run.samples) for _ in wanted]
-        for ids, values in zip(parts, (self._map or on_threads)(task, parts), strict=True):
+        for ids, values in zip(parts, self.mapping(wanted)(task, parts), strict=True):
             for column, part in zip(columns, values, strict=True):
                 column[ids.start : ids.stop] = part
         return columns
 
+    def mapping(self, wanted: Iterable[Wanted]) -> Map:
+        """What computes such scores by range: `map`, else as many threads as memory allows."""
+        if self.map is not None:
+            return self.map
+        run = self.runs[0]
+        read = sorted({name for fn, _ in wanted for name in signals_of(fn, run)})
+        return partial(threads, workers=run.threads(read, epochs=self.epochs))
 
-def _score_range(
+
+def score_range(
     run: Run, wanted: list[Wanted], read: list[str], epochs: int, ids: range
 ) -> list[Array]:
     """Compute scores of a range of ids, in this thread."""
@@ -180,7 +187,7 @@ def _key(fn: Function, knobs: Mapping[str, Any]) -> tuple[Function, str]:
     return fn, repr(sorted(check_knobs(fn, knobs).items()))
 
 
-def _is_score(name: str) -> bool:
+def is_score(name: str) -> bool:
     """Whether a name is that of a score; `entropy` is also the signal that its score reads."""
     return name in SCORES and name not in inputs(SCORES[name])
 
@@ -195,7 +202,7 @@ def sources(names: Iterable[str]) -> set[str]:
     for name in names:
         if name in DERIVED:
             recorded |= {"labels" if n == "label" else n for n in inputs(DERIVED[name])}
-        elif _is_score(name):
+        elif is_score(name):
             required = [n for n, needed in inputs(SCORES[name]).items() if needed]
             recorded |= sources(required)
         else:
@@ -203,7 +210,7 @@ def sources(names: Iterable[str]) -> set[str]:
     return recorded
 
 
-def _signals(fn: Function, run: Run) -> set[str]:
+def signals_of(fn: Function, run: Run) -> set[str]:
     """What a block must hold for a score; `label` stands for the labels."""
     names: set[str] = set()
     for name, needed in inputs(fn).items():
@@ -211,8 +218,8 @@ def _signals(fn: Function, run: Run) -> set[str]:
             names.add("label")
         elif run.has(name):
             names.add(name)
-        elif _is_score(name) and (needed or all(map(run.has, sources([name])))):
-            names |= _signals(SCORES[name], run)
+        elif is_score(name) and (needed or all(map(run.has, sources([name])))):
+            names |= signals_of(SCORES[name], run)
         elif needed:
             raise MissingError(_missing(name, run))
     return names
@@ -226,7 +233,7 @@ def arrays_for(fn: Function, block: Mapping[str, Array]) -> dict[str, Array]:
             data[name] = block[name]
         elif name == "labels" and "label" in block:
             data[name] = block["label"].max(axis=0)  # -1 where an epoch did not see the sample
-        elif _is_score(name) and (needed or _can(SCORES[name], block)):
+        elif is_score(name) and (needed or _can(SCORES[name], block)):
             data[name] = _apply(SCORES[name], block, {})
     return data
 

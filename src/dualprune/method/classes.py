@@ -48,15 +48,24 @@ def for_classes(
     return replace(method, select_knobs=chosen)
 
 
-def short_classes(labels: Array, ids: Array, names: Sequence[str] | None) -> list[ShortClass]:
+def class_sizes(labels: Array, classes: int) -> Array:
+    """How many samples each class has; a label of -1 is unknown.
+
+    >>> class_sizes(np.array([1, -1, 1]), 3).tolist()
+    [0, 2, 0]
+    """
+    return np.bincount(labels[labels >= 0], minlength=classes)
+
+
+def short_classes(
+    sizes: Array, kept: Array, k: int, names: Sequence[str] | None
+) -> list[ShortClass]:
     """Give the classes that keep less than half of their fair share, those that lost most first.
 
-    >>> short_classes(np.repeat([0, 1], [30, 10]), np.arange(20), ["car", "truck"])
+    >>> short_classes(np.array([30, 10]), np.array([20, 0]), 20, ["car", "truck"])
     [ShortClass(name='truck', kept=0, samples=10, fair=5.0)]
     """
-    sizes = np.bincount(labels[labels >= 0])
-    kept = np.bincount(labels[ids][labels[ids] >= 0], minlength=len(sizes))
-    fair = sizes * (len(ids) / max(sizes.sum(), 1))
+    fair = sizes * (k / max(sizes.sum(), 1))
     short = np.flatnonzero(2 * kept < fair * (1 - 1e-9))
     worst = short[np.lexsort((-fair[short], kept[short] / fair[short]))][:_LISTED]
     return [

@@ -184,9 +184,15 @@ class Run:
         """
         if self.classes is None:
             raise MissingError(f"{self.path} has no labels; it was recorded without classes")
-        labels = read_labels(self._epochs, self.samples)
-        labels = np.maximum(labels, self._names.get("unreadable", labels))
+        labels = self.labels_of(range(self.samples))
         labels.flags.writeable = False
+        return labels
+
+    def labels_of(self, ids: range) -> Array:
+        """Labels of a range of ids; `labels` are those of all."""
+        labels = read_labels(self._epochs, ids)
+        if "unreadable" in self._names:
+            labels = np.maximum(labels, self._names["unreadable"][ids.start : ids.stop])
         return labels
 
     def features(self, epochs: int | None = None) -> Array:
@@ -403,31 +409,35 @@ def open_parts(epoch: Epoch, description: Description) -> list[Part]:
     return own if epoch.before is None else own + open_parts(epoch.before, description)
 
 
-def read_labels(epochs: Sequence[list[Part]], samples: int) -> Array:
-    """Read the label of every sample, -1 if these epochs did not see it.
+def read_labels(epochs: Sequence[list[Part]], ids: range) -> Array:
+    """Read the labels of a range of ids, -1 if these epochs did not see a sample.
 
     One process compared the labels of all epochs when it recorded them. Several could not, so
     theirs are compared here.
     """
-    labels = all_missing("label", samples)
+    labels = all_missing("label", len(ids))
     for number, parts in enumerate(epochs, 1):
         for part in parts:
-            _take_labels(part, labels, number)
-        if labels.min() >= 0 and not any(len(later) > 1 for later in epochs[number:]):
+            _take_labels(part, ids, labels, number)
+        if labels.min(initial=0) >= 0 and not any(len(later) > 1 for later in epochs[number:]):
             break
     return labels
 
 
-def _take_labels(part: Part, labels: Array, epoch: int) -> None:
+def _take_labels(part: Part, ids: range, labels: Array, epoch: int) -> None:
     for chunk in part.groups:
+        first = chunk * CHUNK
+        if first >= ids.stop or first + CHUNK <= ids.start:
+            continue
         where, (values,) = part.read(chunk, ["label"])
-        known = labels[chunk * CHUNK : (chunk + 1) * CHUNK]
-        before = known[where]
+        own = np.arange(first, first + CHUNK)[where]
+        inside = slice(*np.searchsorted(own, [ids.start, ids.stop]))
+        own, values = own[inside], values[inside]
+        before = labels[own - ids.start]
         if len(other := np.flatnonzero((before >= 0) & (before != values))):
-            ids = np.arange(chunk * CHUNK, (chunk + 1) * CHUNK)[where]
             raise InputError(
-                f"{part.path}: id {ids[other[0]]} has label {values[other[0]]} in epoch {epoch}, "
+                f"{part.path}: id {own[other[0]]} has label {values[other[0]]} in epoch {epoch}, "
                 f"{before[other[0]]} in another part of the run ({len(other)} such ids); did all "
                 "processes read the same dataset in the same order? Record again."
             )
-        known[where] = values
+        labels[own - ids.start] = values
