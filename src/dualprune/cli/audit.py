@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from dualprune.cli.engine import Address, Engine, engine_map
 from dualprune.cli.options import Epochs
 from dualprune.cli.printing import print_path, say, visible
 from dualprune.coreset import FIRST
@@ -22,6 +23,7 @@ _SHOWN, _GROUPS = 20, 10
 
 def audit(
     run: Annotated[Path, typer.Argument(help="Folder of a run or of `prune`.")],
+    *,
     epochs: Epochs = None,
     show: Annotated[
         int | None,
@@ -38,9 +40,11 @@ def audit(
         Path | None,
         typer.Option(help="CSV to write: the suspects, with a column for the right labels."),
     ] = None,
+    engine: Engine = "threads",
+    address: Address = None,
 ) -> None:
     """Rank the labels of a run by the model's belief in each against its best rival."""
-    ranked = rank_labels(run, epochs=epochs)
+    ranked = rank_labels(run, epochs=epochs, map=engine_map(engine, address))
     if show is None:
         show = _SHOWN if ranked.wrong.estimate is not None else FIRST
     if show:

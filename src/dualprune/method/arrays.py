@@ -141,6 +141,11 @@ class Arrays:
         ]
 
     def _with_features(self, run: Run, fn: Function, knobs: Mapping[str, Any]) -> Array:
+        if self.map is not None:
+            raise InputError(
+                f"{name_of(fn)} compares the features of all samples, so it works on one machine; "
+                "score without map (on the command line without --engine)"
+            )
         alone = Arrays([run], epochs=self.epochs, features=self._features)
         read = [name for name, needed in inputs(fn).items() if needed or alone.has(name)]
         scores = fn(**{name: alone.of_readable(name) for name in read}, **knobs)

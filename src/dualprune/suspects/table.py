@@ -20,6 +20,7 @@ from dualprune.files import (
 )
 from dualprune.method import Arrays
 from dualprune.run import Run
+from dualprune.run.ranges import Map
 from dualprune.signatures import Array
 from dualprune.suspects.judgement import judge
 from dualprune.suspects.sheet import write_sheet
@@ -69,10 +70,15 @@ def _check_audit(path: Path) -> None:
 
 
 @checked
-def audit(run: Run | str | os.PathLike[str], *, epochs: int | None = None) -> Audit:
-    """Rank all labels of a run by their quality over its first `epochs`."""
+def audit(
+    run: Run | str | os.PathLike[str], *, epochs: int | None = None, map: Map | None = None
+) -> Audit:
+    """Rank all labels of a run by their quality over its first `epochs`.
+
+    `map` is what reads ranges of ids, as for `choose`.
+    """
     run = run if isinstance(run, Run) else Run(run)
-    labels = judge(Arrays([run], epochs=epochs))
+    labels = judge(Arrays([run], epochs=epochs, map=map))
     names = run.names
     columns = {
         "id": np.arange(run.samples),
