@@ -288,7 +288,7 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def write_table(
-    path: Path, table: pa.Table, compression: str = "zstd", **options: Any
+    path: Path, table: pa.Table, compression: str | dict[str, str] = "zstd", **options: Any
 ) -> memoryview:
     """Write a Parquet file whose pages carry checksums; gives its bytes."""
     sink = pa.BufferOutputStream()

@@ -35,7 +35,7 @@ PART = 2**24
 """Samples per file."""
 WHY = pa.dictionary(pa.int8(), pa.string())
 """Type of the column `why`: few different words."""
-_NUMBERS = (pa.int64(), pa.float64(), pa.bool_())  # which do not repeat, or are small anyway
+_NUMBERS = (pa.int64(), pa.float64(), pa.bool_())  # which do not repeat, or are small
 EDITED = ", edited by hand"
 
 
@@ -203,9 +203,15 @@ def part_name(start: int) -> str:
 
 def save_rows(path: Path, table: pa.Table) -> str:
     """Write rows of a coreset, durably; gives the hash of the file."""
-    words = [field.name for field in table.schema if field.type not in _NUMBERS]
-    packed = {"id": "DELTA_BINARY_PACKED"}
-    data = write_table(path, table, use_dictionary=words, column_encoding=packed)
+    kinds = {field.name: field.type for field in table.schema}
+    data = write_table(
+        path,
+        table,
+        {n: "none" if kind == pa.float64() else "zstd" for n, kind in kinds.items()},
+        use_dictionary=[name for name, kind in kinds.items() if kind not in _NUMBERS],
+        column_encoding={"id": "DELTA_BINARY_PACKED"},
+        write_statistics=["id"],
+    )
     return sha256(data).hexdigest()
 
 

@@ -93,8 +93,9 @@ class Piece:
 
     def at(self, marks: Array) -> Array:
         """Where in the range the samples are that are marked among those that could be read."""
-        count = len(self.ids) - len(self.unreadable)
-        return np.delete(np.arange(len(self.ids)), self.unreadable)[unpacked(marks, count)]
+        where = unpacked(marks, len(self.ids) - len(self.unreadable))
+        before = self.unreadable - np.arange(len(self.unreadable))  # readable ones before each
+        return where + np.searchsorted(before, where, side="right") if len(before) else where
 
 
 class _Columns(Mapping[str, Array]):
@@ -229,10 +230,10 @@ def _kept_and_why(
 ) -> tuple[Array, pa.Array]:
     """Say of every sample whether it is kept, and why; the first marks are of what is kept."""
     codes = np.zeros(len(piece.ids), np.int8)
-    for code, members in enumerate(marks, 1):
+    codes[piece.at(marks[0])] = 1
+    kept = codes == 1
+    for code, members in enumerate(marks[1:], 2):
         codes[piece.at(members)] = code
     codes[piece.unreadable] = len(reasons) + 1
-    kept = np.zeros(len(piece.ids), bool)
-    kept[piece.at(marks[0])] = True
     words = pa.array(["", *reasons, "unreadable"])
     return kept, pa.DictionaryArray.from_arrays(codes, words).cast(WHY)

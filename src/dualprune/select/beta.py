@@ -13,6 +13,7 @@ weights from becoming zero. With a larger c_D hard samples are preferred up to a
 higher share pruned.
 """
 
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -25,6 +26,7 @@ from dualprune.select.keys import BETA, TIES, smallest, ties, uniform
 from dualprune.select.waves import Block, Order, Waves, counted
 from dualprune.signatures import Array
 
+_STRETCH = 2**10
 _NO_MU = "beta without scores needs mu, or anchors such as the DUAL scores"
 
 
@@ -174,10 +176,26 @@ def _mu(waves: Waves, seed: int, anchor: int) -> float:
 
 
 def _anchors(name: str, seed: int, anchor: int, block: Block) -> tuple[Array, Array, Array]:
-    scores, tie_keys = block[name], block.draws(seed, TIES)
-    have = len(scores) - int(np.isnan(scores).sum())
-    best = smallest(-scores, min(anchor, have), tie_keys)
-    return scores[best], block["confidence"][best], tie_keys[best]
+    """Give scores, confidence and ties of samples among which the best of a block are."""
+    scores = block[name]
+    some = replace(block, where=np.flatnonzero(scores >= _reached(scores, anchor)))
+    return some[name], some["confidence"], some.draws(seed, TIES)
+
+
+def _reached(scores: Array, count: int) -> float:
+    """Give a score that at least `count` samples reach, if so many have one, and few others.
+
+    So many of the highest scores of short stretches reach the lowest of these.
+
+    >>> _reached(np.array([0.1, np.nan, 0.3]), 3)
+    -inf
+    """
+    starts = np.arange(0, len(scores), _STRETCH)
+    if not len(starts):
+        return -np.inf
+    best = np.fmax.reduceat(scores, starts)
+    best = best[~np.isnan(best)]
+    return float(np.partition(best, -count)[-count]) if count <= len(best) else -np.inf
 
 
 def _without_weight(mu_unknown: bool, block: Block) -> Array:
