@@ -1,7 +1,5 @@
 """Choices among samples in blocks: the same as from whole arrays, however the blocks are cut."""
 
-from concurrent.futures import ProcessPoolExecutor
-
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -16,7 +14,7 @@ from dualprune.signatures import inputs
 patched = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 
 
-def in_blocks(columns, count, map=map):  # noqa: A002
+def in_blocks(columns, count, map=map):
     samples = len(next(iter(columns.values())))
     parts = ranges(samples, count)
     return Waves(
@@ -46,7 +44,7 @@ def of_arrays(fn, columns, knobs):
     return outcome(choose)
 
 
-def of_blocks(fn, columns, knobs, count, map=map):  # noqa: A002
+def of_blocks(fn, columns, knobs, count, map=map):
     def choose():
         blocks = in_blocks(columns, count, map)
         choice = OF_BLOCKS[fn](blocks, **knobs)
@@ -113,3 +111,60 @@ def test_any_blocks_give_what_the_whole_arrays_give(fn, how, data):
     expected = of_arrays(fn, read, knobs)
     for count in (1, 2, 7):
         assert of_blocks(fn, read, knobs, count) == expected
+
+
+@pytest.mark.parametrize("fn", OF_BLOCKS, ids=lambda fn: fn.__name__)
+@pytest.mark.parametrize("count", [1, 2, 7, 1000])
+def test_many_samples_are_looked_at_in_part_and_chosen_alike(fn, count, monkeypatch):
+    monkeypatch.setattr(waves, "FEW", 200)
+    monkeypatch.setattr(waves, "_OF_GROUP", 20)
+    draw = np.random.default_rng(0)
+    columns = {
+        "scores": np.where(draw.random(3000) < 0.1, np.nan, draw.integers(0, 40, 3000) / 8),
+        "confidence": draw.random(3000),
+        "labels": np.sort(draw.integers(-1, 12, 3000)),
+        "aum": draw.random(3000),
+    }
+    more = {stratified: [{"cut_off": 0.2}], random: [{}, {"floor": 0.5}, {"balance": "uniform"}]}
+    always = {"k": 300, "seed": 4} | ({} if fn is random else {"unscored": "drop"})
+    for own in more.get(fn, [{}, {"floor": 0.9}, {"balance": "proportional"}]):
+        knobs = always | own
+        read = {name: column for name, column in columns.items() if name in inputs(fn)}
+        assert of_blocks(fn, read, knobs, count, threads) == of_arrays(fn, read, knobs)
+
+
+def test_few_of_many_samples_are_compared_in_one_place():
+    scores = np.random.default_rng(0).integers(0, 5, 2**21).astype(float)  # most are tied
+    given = []
+
+    def watched(fn, items):
+        results = list(map(fn, items))
+        given.extend(inside.at.size for result in results if (inside := _entries(result)))
+        return results
+
+    blocks = in_blocks({"scores": scores}, 8, watched)
+    kept = positions(blocks, OF_BLOCKS[top](blocks, k=2**18, seed=0).kept)
+    np.testing.assert_array_equal(kept, top(scores, k=2**18, seed=0))
+    assert 0 < sum(given) < len(scores) / 4
+
+
+def _entries(result):
+    found = result[2] if isinstance(result, tuple) and len(result) == 3 else result
+    return found if isinstance(found, waves._Entries) else None
+
+
+def test_scores_that_cannot_be_compared_are_refused_alike():
+    scores = np.array([0.5, 0.25, np.inf, 1.0, -np.inf])
+    knobs = {"k": 2, "seed": 0}
+    told = of_arrays(top, {"scores": scores}, knobs)
+    assert "2 of 5 samples are infinite" in told
+    assert of_blocks(top, {"scores": scores}, knobs, 3) == told
+    for k in (0, 6):
+        knobs = {"k": k, "seed": 0}
+        with pytest.raises(InputError, match="k must be from 1 to 5"):
+            OF_BLOCKS[random](in_blocks({"labels": np.zeros(5, int)}, 2), **knobs)
+
+
+def test_what_a_function_raises_on_a_thread_comes_back():
+    with pytest.raises(ZeroDivisionError):
+        list(threads(lambda number: 1 // number, [1, 0, 2]))

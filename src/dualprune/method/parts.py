@@ -192,7 +192,8 @@ def score_part(scoring: Scoring, ids: range) -> None:
     }
     if "labels" in scoring.wanted:
         columns["labels"] = scoring.runs[0].labels_of(ids)
-    write_table(scoring.file(ids), pa.table(columns), "none", use_dictionary=False)
+    table = pa.table(columns)
+    write_table(scoring.file(ids), table, "none", use_dictionary=False, write_statistics=False)
 
 
 def _scores(run: Run, wanted: list[Wanted], epochs: int, ids: range) -> list[Array]:
