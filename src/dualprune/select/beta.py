@@ -13,14 +13,13 @@ weights from becoming zero. With a larger c_D hard samples are preferred up to a
 higher share pruned.
 """
 
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
 
 from dualprune.arguments import checked
 from dualprune.errors import InputError
-from dualprune.select.blocked import Choice, check_blocks, choose_balanced, scored_of
+from dualprune.select.blocked import Choice, choose_balanced, facts_of, scored_of
 from dualprune.select.candidates import Balance, Notes, Unscored, check_budget, choose
 from dualprune.select.keys import BETA, TIES, smallest, ties, uniform
 from dualprune.select.waves import Block, Order, Waves, counted
@@ -147,22 +146,18 @@ def beta_of_blocks(
     unscored: Unscored = "error",
 ) -> Choice:
     """Keep what `beta` keeps, of samples in blocks."""
-    check_blocks(waves, k)
-    _check(min(waves.each(_lowest)), c_d, concentration, mu)
+    facts = facts_of(waves, [*filter(waves.has, ("scores", "confidence", "anchors"))], k)
+    _check(facts.lowest, c_d, concentration, mu)
     mu = _mu(waves, seed, anchor) if mu is None else mu
     a, b = parameters(mu, 1 - k / waves.samples, c_d=c_d, concentration=concentration)
-    scored = scored_of(waves, partial(_without_weight, np.isnan(mu)), k, unscored)
+    lacking = waves.everything() if np.isnan(mu) else facts.lacking
+    scored = scored_of(waves, lacking, k, unscored)
     order = Order(partial(_keys, seed, a, b), seed, TIES)
     kept = choose_balanced(waves, order, scored.rest, scored.have, balance=balance, floor=floor)
     kept, reasons = scored.with_kept(kept), dict(scored.reasons)
     if waves.has("scores") and counted(filled := waves.each(_of_no_weight, kept)):
         reasons["filled"] = filled
     return Choice(kept, "sampled", reasons, {"mu": mu})
-
-
-def _lowest(block: Block) -> float:
-    scores = block.columns.get("scores", ())
-    return float(np.fmin.reduce(scores, initial=0.0))
 
 
 def _mu(waves: Waves, seed: int, anchor: int) -> float:
@@ -178,8 +173,8 @@ def _mu(waves: Waves, seed: int, anchor: int) -> float:
 def _anchors(name: str, seed: int, anchor: int, block: Block) -> tuple[Array, Array, Array]:
     """Give scores, confidence and ties of samples among which the best of a block are."""
     scores = block[name]
-    some = replace(block, where=np.flatnonzero(scores >= _reached(scores, anchor)))
-    return some[name], some["confidence"], some.draws(seed, TIES)
+    at = np.flatnonzero(scores >= _reached(scores, anchor))
+    return scores[at], block["confidence"][at], block.draws(seed, TIES)[at]
 
 
 def _reached(scores: Array, count: int) -> float:
@@ -196,11 +191,6 @@ def _reached(scores: Array, count: int) -> float:
     best = np.fmax.reduceat(scores, starts)
     best = best[~np.isnan(best)]
     return float(np.partition(best, -count)[-count]) if count <= len(best) else -np.inf
-
-
-def _without_weight(mu_unknown: bool, block: Block) -> Array:
-    missing = np.isnan(block["confidence"]) | mu_unknown
-    return missing | np.isnan(block["scores"]) if "scores" in block.columns else missing
 
 
 def _keys(seed: int, a: float, b: float, block: Block) -> Array:

@@ -1,6 +1,6 @@
 """Samples in blocks that can be kept, within a budget: what `candidates.py` is for whole arrays."""
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -29,6 +29,7 @@ from dualprune.select.waves import (
 )
 from dualprune.signatures import Array
 
+_SCORING = ("scores", "confidence")  # what a weight is made of
 _TABLE = 2**16  # values up to this are numbered by looking them up
 
 
@@ -56,40 +57,49 @@ class Scored:
         return marks if self.kept is None else union(marks, self.kept)
 
 
-def check_blocks(waves: Waves, k: int) -> None:
-    """Refuse a budget beyond the samples, and columns with values that cannot be compared."""
+@dataclass(frozen=True)
+class Facts:
+    """Which samples have no score, and the lowest score, or 0 if that is lower."""
+
+    lacking: Marks
+    lowest: float
+
+
+def facts_of(waves: Waves, names: Sequence[str], k: int) -> Facts:
+    """Look at these columns once; without any of them a sample has no score.
+
+    Refuse a budget beyond the samples, and values that cannot be compared.
+    """
     check_count(k, waves.samples)
-    wrong = [found for block in waves.each(_infinite) for found in block]
+    infinities, lowest, lacking = zip(*waves.each(partial(_facts, names)), strict=True)
+    wrong = [found for block in infinities for found in block]
     for name in dict.fromkeys(name for name, _, _ in wrong):
         own = [(count, first) for column, count, first in wrong if column == name]
         raise InputError(infinite(name, sum(n for n, _ in own), waves.samples, own[0][1]))
+    return Facts(list(lacking), min(lowest))
 
 
-def _infinite(block: Block) -> list[tuple[str, int, int]]:
-    wrong = {
-        name: np.flatnonzero(np.abs(column) > LARGEST)
-        for name, column in block.columns.items()
-        if column.dtype.kind == "f"
-    }
-    return [(n, len(at), block.first + int(at[0])) for n, at in wrong.items() if len(at)]
+def _facts(names: Sequence[str], block: Block) -> tuple[list[tuple[str, int, int]], float, Array]:
+    infinities, lowest, missing = [], 0.0, np.zeros(block.samples, bool)
+    for name in names:
+        values = block[name]
+        if len(wrong := np.flatnonzero(np.abs(values) > LARGEST)):
+            infinities.append((name, len(wrong), block.first + int(wrong[0])))
+        if name in _SCORING:
+            missing |= np.isnan(values)
+        if name == "scores":
+            lowest = float(np.fmin.reduce(values, initial=0.0))
+    return infinities, lowest, np.packbits(missing)
 
 
-def scored_of(
-    waves: Waves, missing: Callable[[Block], Array], k: int, unscored: Unscored
-) -> Scored:
-    """Find the samples that have no score, of which `missing` tells."""
-    lacking = waves.each(partial(_packed, missing))
+def scored_of(waves: Waves, lacking: Marks, k: int, unscored: Unscored) -> Scored:
+    """Say which samples have a score, and how many of them to keep."""
     count = counted(lacking)
     rest = rest_of_budget(k, waves.samples, count, unscored)
     if not count:
         return Scored(None, {}, None, rest)
-    have = difference(waves.everything(), lacking)
     kept = lacking if unscored == "keep" else None
-    return Scored(have, {"unscored": lacking}, kept, rest)
-
-
-def _packed(fn: Callable[[Block], Array], block: Block) -> Array:
-    return np.packbits(fn(block))
+    return Scored(difference(waves.everything(), lacking), {"unscored": lacking}, kept, rest)
 
 
 def choose_balanced(

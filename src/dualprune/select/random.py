@@ -8,8 +8,8 @@ for every set S of k samples out of N.
 from functools import partial
 
 from dualprune.arguments import checked
-from dualprune.select.blocked import Choice, check_blocks, choose_balanced
-from dualprune.select.candidates import Balance, Notes, check_budget, choose
+from dualprune.select.blocked import Choice, choose_balanced
+from dualprune.select.candidates import Balance, Notes, check_budget, check_count, choose
 from dualprune.select.keys import RANDOM, uniform
 from dualprune.select.waves import Order, Waves, draw
 from dualprune.signatures import Array
@@ -67,6 +67,6 @@ def random_of_blocks(
     waves: Waves, *, k: int, seed: int, balance: Balance = "none", floor: int | float = 0
 ) -> Choice:
     """Keep what `random` keeps, of samples in blocks."""
-    check_blocks(waves, k)
+    check_count(k, waves.samples)
     order = Order(partial(draw, seed, RANDOM), seed, RANDOM)
     return Choice(choose_balanced(waves, order, k, balance=balance, floor=floor), "sampled")

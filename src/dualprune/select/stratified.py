@@ -13,7 +13,7 @@ import numpy as np
 
 from dualprune.arguments import checked
 from dualprune.errors import InputError
-from dualprune.select.blocked import Choice, check_blocks, distinct, numbered_by, numbers, scored_of
+from dualprune.select.blocked import Choice, distinct, facts_of, numbered_by, numbers, scored_of
 from dualprune.select.candidates import (
     Notes,
     Unscored,
@@ -28,7 +28,6 @@ from dualprune.select.candidates import (
 )
 from dualprune.select.keys import STRATA, TIES, smallest_of_each, ties, uniform
 from dualprune.select.quotas import even, numbered
-from dualprune.select.top import without_score
 from dualprune.select.waves import (
     Block,
     Marks,
@@ -116,8 +115,8 @@ def stratified_of_blocks(
     unscored: Unscored = "error",
 ) -> Choice:
     """Keep what `stratified` keeps, of samples in blocks."""
-    check_blocks(waves, k)
-    scored = scored_of(waves, without_score, k, unscored)
+    facts = facts_of(waves, [*filter(waves.has, ("scores", "aum"))], k)
+    scored = scored_of(waves, facts.lacking, k, unscored)
     left, reasons = _left(waves, seed, cut_off, scored.have, scored.rest)
     ends = np.array(waves.each(_ends_of, left))
     level = partial(_level, float(ends[:, 0].min()), float(ends[:, 1].max()), _check(strata))

@@ -6,10 +6,8 @@ where :math:`s_{(k)}` is the kth highest score; samples that have exactly that s
 random up to k.
 """
 
-import numpy as np
-
 from dualprune.arguments import checked
-from dualprune.select.blocked import Choice, check_blocks, choose_balanced, scored_of
+from dualprune.select.blocked import Choice, choose_balanced, facts_of, scored_of
 from dualprune.select.candidates import Balance, Notes, Unscored, check_budget, choose
 from dualprune.select.keys import TIES, ties
 from dualprune.select.waves import Block, Order, Waves
@@ -84,16 +82,10 @@ def top_of_blocks(
     unscored: Unscored = "error",
 ) -> Choice:
     """Keep what `top` keeps, of samples in blocks."""
-    check_blocks(waves, k)
-    scored = scored_of(waves, without_score, k, unscored)
+    scored = scored_of(waves, facts_of(waves, ["scores"], k).lacking, k, unscored)
     order = Order(_keys, seed, TIES)
     kept = choose_balanced(waves, order, scored.rest, scored.have, balance=balance, floor=floor)
     return Choice(scored.with_kept(kept), "top", scored.reasons)
-
-
-def without_score(block: Block) -> Array:
-    """Whether each sample has no score."""
-    return np.isnan(block["scores"])
 
 
 def _keys(block: Block) -> Array:
