@@ -1,11 +1,13 @@
-"""Choosing 10 % of 20 million samples in waves, against whole arrays; from disk, against scoring."""
+"""Choose 10 % of 20 million samples in waves, against whole arrays; from disk, against scoring."""
 
 import shutil
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from tests.run_by_hand import NOTHING_ODD, start
@@ -13,8 +15,9 @@ from tests.run_by_hand import NOTHING_ODD, start
 from benchmarks.timing import interleaved
 from dualprune.run.ranges import ranges
 from dualprune.run.writer import write_part
-from dualprune.select import OF_BLOCKS, Notes, beta, top
+from dualprune.select import OF_BLOCKS, beta, top
 from dualprune.select.waves import Block, Waves, positions
+from dualprune.signatures import Function
 
 MANY, CLASSES, EPOCHS = 20_000_000, 1_000, 30
 
@@ -46,6 +49,10 @@ def _columns(rng: np.random.Generator) -> dict[str, np.ndarray]:
     return {"scores": rng.random(MANY), "confidence": rng.random(MANY), "labels": labels}
 
 
+def _choose(waves: Waves, fn: Function, knobs: dict[str, Any]) -> np.ndarray:
+    return positions(waves, OF_BLOCKS[fn](waves, **knobs).kept)
+
+
 def _in_memory() -> Iterator[tuple[str, str, str]]:
     columns, k = _columns(np.random.default_rng(0)), MANY // 10
     waves = Waves(
@@ -56,13 +63,11 @@ def _in_memory() -> Iterator[tuple[str, str, str]]:
     for fn, read in ((beta, columns), (top, top_columns)):
         for way in ({}, {"floor": 0.5}, {"balance": "proportional"}):
             knobs = {"k": k, "seed": 0, **way}
-            best = interleaved(
-                {
-                    "arrays": lambda: fn(**read, **knobs, notes=Notes()),
-                    "waves": lambda: positions(waves, OF_BLOCKS[fn](waves, **knobs).kept),
-                },
-                3,
-            )
+            ways = {
+                "arrays": partial(fn, **read, **knobs),
+                "waves": partial(_choose, waves, fn, knobs),
+            }
+            best = interleaved(ways, 3)
             ratio = f"{best['arrays'] / best['waves']:.2f}x"
             yield f"{fn.__name__} {way or ''}: arrays / waves at 2e7", ratio, "reported"
 
