@@ -67,6 +67,12 @@ def test_a_worker_that_does_not_answer_is_not_waited_for(each):
         list(ray_map(patience=0.5)(time.sleep, [60]))
 
 
+def test_a_cluster_that_is_not_there_is_not_waited_for():
+    for address in ("127.0.0.1:1", "ray://127.0.0.1:1"):
+        with pytest.raises(WorkerError, match=r"no Ray cluster answers at .*127\.0\.0\.1:1"):
+            ray_map(address)
+
+
 def test_commands_work_on_ray(run, each, tmp_path):
     keep = ("--keep", 30, "--unscored", "drop")
     for engine in ("threads", "ray"):

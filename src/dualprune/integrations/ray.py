@@ -6,6 +6,7 @@ The run, and the folder to write, must be where every machine of the cluster fin
 """
 
 import logging
+import socket
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
@@ -18,6 +19,7 @@ from dualprune.arguments import checked
 from dualprune.errors import DualpruneError, WorkerError
 from dualprune.run.ranges import Map
 
+_SECONDS = 10.0  # for a cluster to answer
 _RETRIES = 3  # of a range whose worker died
 
 
@@ -37,12 +39,23 @@ def ray_map(address: str | None = None, *, cpus: float = 1.0, patience: float = 
     patience
         How many seconds to wait for a range at most.
     """
-    if not ray.is_initialized():
-        try:
+    try:
+        _call_at(address or "")
+        if not ray.is_initialized():
             ray.init(address, log_to_driver=False, logging_level=logging.ERROR)
-        except (ConnectionError, ValueError, RuntimeError) as error:
-            raise WorkerError(f"no Ray cluster answers at {address!r}: {error}") from error
+    except (OSError, ValueError, RuntimeError) as error:
+        raise WorkerError(
+            f"no Ray cluster answers at {address!r}: {error}; start one there, or leave the "
+            "address out to have one on this machine"
+        ) from error
     return partial(_each, cpus=cpus, patience=patience)
+
+
+def _call_at(address: str) -> None:
+    """Open a connection to a host and port, which Ray itself would try for minutes."""
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if port.isdigit():
+        socket.create_connection((host, int(port)), _SECONDS).close()
 
 
 def _each(
