@@ -44,9 +44,7 @@ def columns_for(arrays: Arrays, method: Method) -> dict[str, Wanted | None] | No
         wanted["scores"] = (method.scorer, method.score_knobs)
     for name, required in inputs(method.select).items():
         source = method.reads.get(name, name)
-        needed = (
-            required and method.select is not random
-        )  # which needs no labels, only their number
+        needed = required and method.select is not random  # which can do without labels
         if name == "scores" or not (needed or arrays.has(source)):
             continue
         if source != "labels" and not is_score(source):
