@@ -213,8 +213,9 @@ def _card(
 
 
 def _short(run: Run, ids: Array) -> list[ShortClass]:
-    classes, labels = run.classes or 0, np.delete(run.labels, run.unreadable)
-    sizes, kept = (class_sizes(some, classes) for some in (labels, run.labels[ids]))
+    classes, (labels, unreadable) = run.classes or 0, (run.labels, run.unreadable)
+    kept, lost = (class_sizes(labels[some], classes) for some in (ids, unreadable))
+    sizes = class_sizes(labels, classes) - lost
     return short_classes(sizes, kept, len(ids), run.description.class_names)
 
 

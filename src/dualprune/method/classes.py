@@ -17,6 +17,7 @@ FLOOR = 0.5
 """What `prune`, `choose` and `select` keep of each class's fair share at least, if not told."""
 
 _LISTED, _TOLD = 1000, 10  # classes: in the card, in warnings
+_AT_ONCE = 2**18  # labels, which stay in the cache
 
 
 def for_classes(
@@ -54,7 +55,11 @@ def class_sizes(labels: Array, classes: int) -> Array:
     >>> class_sizes(np.array([1, -1, 1]), 3).tolist()
     [0, 2, 0]
     """
-    return np.bincount(labels[labels >= 0], minlength=classes)
+    sizes = np.zeros(classes, np.int64)
+    for start in range(0, len(labels), _AT_ONCE):
+        part = labels[start : start + _AT_ONCE] + 1
+        sizes += np.bincount(part, minlength=classes + 1)[1:]
+    return sizes
 
 
 def short_classes(

@@ -415,29 +415,27 @@ def read_labels(epochs: Sequence[list[Part]], ids: range) -> Array:
     One process compared the labels of all epochs when it recorded them. Several could not, so
     theirs are compared here.
     """
-    labels = all_missing("label", len(ids))
+    chunks = range(ids.start // CHUNK, -(-ids.stop // CHUNK))
+    whole = all_missing("label", len(chunks) * CHUNK)
+    labels = whole[ids.start - chunks.start * CHUNK :][: len(ids)]
     for number, parts in enumerate(epochs, 1):
         for part in parts:
-            _take_labels(part, ids, labels, number)
+            _take_labels(part, chunks, whole, number)
         if labels.min(initial=0) >= 0 and not any(len(later) > 1 for later in epochs[number:]):
             break
     return labels
 
 
-def _take_labels(part: Part, ids: range, labels: Array, epoch: int) -> None:
-    for chunk in part.groups:
-        first = chunk * CHUNK
-        if first >= ids.stop or first + CHUNK <= ids.start:
-            continue
+def _take_labels(part: Part, chunks: range, labels: Array, epoch: int) -> None:
+    for chunk in sorted(part.groups.keys() & chunks):
         where, (values,) = part.read(chunk, ["label"])
-        own = np.arange(first, first + CHUNK)[where]
-        inside = slice(*np.searchsorted(own, [ids.start, ids.stop]))
-        own, values = own[inside], values[inside]
-        before = labels[own - ids.start]
+        known = labels[(chunk - chunks.start) * CHUNK :][:CHUNK]
+        before = known[where]
         if len(other := np.flatnonzero((before >= 0) & (before != values))):
+            ids = np.arange(chunk * CHUNK, (chunk + 1) * CHUNK)[where]
             raise InputError(
-                f"{part.path}: id {own[other[0]]} has label {values[other[0]]} in epoch {epoch}, "
+                f"{part.path}: id {ids[other[0]]} has label {values[other[0]]} in epoch {epoch}, "
                 f"{before[other[0]]} in another part of the run ({len(other)} such ids); did all "
                 "processes read the same dataset in the same order? Record again."
             )
-        labels[own - ids.start] = values
+        known[where] = values
