@@ -73,7 +73,7 @@ class Coreset:
         """Give one row per sample: `id`, the columns, and whether it is `kept`."""
         columns = dict(self.columns)
         if "why" in columns:  # few different words: a byte per sample
-            columns["why"] = pa.array(columns["why"]).cast(WHY)
+            columns["why"] = pa.array(columns["why"], type=WHY)
         return pa.table({"id": np.arange(self.card.samples), **columns, "kept": self.mask})
 
     def to_pandas(self) -> Any:
