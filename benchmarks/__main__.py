@@ -15,6 +15,7 @@ from benchmarks import (
     sampling,
     scaling,
     training,
+    waves,
 )
 
 PARTS = {
@@ -30,6 +31,7 @@ PARTS = {
         geometry,
         scaling,
         page,
+        waves,
     )
 }
 

@@ -249,7 +249,12 @@ def _data(name: str, values: Any) -> Array:
 def _check_finite(name: str, values: Array) -> None:
     wrong = np.flatnonzero(np.abs(values) > LARGEST)
     if len(wrong):
-        raise InputError(
-            f"the {name} of {len(wrong)} of {len(values)} samples are infinite or beyond "
-            f"{LARGEST:g}, first of sample {wrong[0]}; correct them, or make them NaN if unknown"
-        )
+        raise InputError(infinite(name, len(wrong), len(values), wrong[0]))
+
+
+def infinite(name: str, wrong: int, samples: int, first: int) -> str:
+    """Say that some values are too large to be compared and added."""
+    return (
+        f"the {name} of {wrong} of {samples} samples are infinite or beyond {LARGEST:g}, first of "
+        f"sample {first}; correct them, or make them NaN if unknown"
+    )

@@ -31,6 +31,10 @@ class WriteError(DualpruneError, OSError):
     """Something that could not be made durable."""
 
 
+class WorkerError(DualpruneError, RuntimeError):
+    """A worker on a cluster that died or did not answer."""
+
+
 @contextmanager
 def needing_torch() -> Iterator[None]:
     """Say what to install where torch, or what is installed with it, is missing."""

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 from uuid import uuid4
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -287,7 +288,7 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def write_table(
-    path: Path, table: pa.Table, compression: str = "zstd", **options: Any
+    path: Path, table: pa.Table, compression: str | dict[str, str] = "zstd", **options: Any
 ) -> memoryview:
     """Write a Parquet file whose pages carry checksums; gives its bytes."""
     sink = pa.BufferOutputStream()
@@ -306,6 +307,18 @@ def read_table(path: Path, *, sha256: str | None = None) -> pa.Table:
         source = pa.BufferReader(read(path, sha256=sha256))
         with pq.ParquetFile(source, page_checksum_verification=True, pre_buffer=False) as file:
             return file.read(use_threads=False)
+
+
+def read_column(path: Path, name: str) -> np.ndarray[Any, np.dtype[Any]]:
+    """Read one column of a Parquet file in this thread, and check its pages."""
+    with (
+        reading(path),
+        pa.OSFile(os.fsencode(path)) as source,  # a str would have to be UTF-8
+        pq.ParquetFile(source, page_checksum_verification=True, pre_buffer=False) as file,
+    ):
+        column = file.read(columns=[name], use_threads=False).column(name)
+        values: np.ndarray[Any, np.dtype[Any]] = column.to_numpy()
+        return values
 
 
 def read_rows(package: str, name: str) -> dict[str, dict[str, Any]]:

@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from dualprune.cli.engine import Address, Engine, engine_map
 from dualprune.cli.options import Epochs, Ignore, Label
 from dualprune.cli.options import Text as OfText
 from dualprune.cli.printing import print_path, say, visible
@@ -52,11 +53,14 @@ def audit(
     text: OfText = None,
     label: Label = None,
     ignore: Ignore = None,
+    engine: Engine = "threads",
+    address: Address = None,
 ) -> None:
     """List the labels that are probably wrong: the model believed another class more."""
     columns = Columns(text, label, tuple(ignore or ()))
     contents = None if data is None else _contents(data, columns, Run(run))
-    ranked = rank_labels(run, epochs=epochs, contents=contents)
+    each = engine_map(engine, address)
+    ranked = rank_labels(run, epochs=epochs, contents=contents, map=each)
     count = (FIRST if ranked.wrong.estimate is None else _SHOWN) if show is None else show
     if count:
         Console().print(_worst(ranked, count))

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
+from dualprune.cli.engine import Address, Engine, engine_map
 from dualprune.cli.examples import as_lines, epilog
 from dualprune.cli.knobs import command_for
 from dualprune.cli.options import Epochs, Runs
@@ -27,10 +28,13 @@ def _score(
     out: Annotated[
         Path | None, typer.Option(help="File to write; default: scores/ inside the run.")
     ] = None,
+    engine: Engine = "threads",
+    address: Address = None,
 ) -> None:
     if len(runs) > 1 and out is None:
         raise InputError("scores over several runs belong to none of them; say --out FILE")
-    arrays = Arrays([Run(path) for path in runs], epochs=epochs)
+    opened, each = [Run(path) for path in runs], engine_map(engine, address)
+    arrays = Arrays(opened, epochs=epochs, map=each)
     fingerprints = [run.fingerprint for run in arrays.runs]
     scored = Scored(arrays.score(fn, knobs), fn.__name__, knobs, arrays.epochs, fingerprints)
     path = out or arrays.runs[0].path / "scores" / scored.file_name

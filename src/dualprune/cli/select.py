@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
+from dualprune.cli.engine import Address, Engine, engine_map
 from dualprune.cli.examples import as_lines, epilog
 from dualprune.cli.knobs import command_for
 from dualprune.cli.options import Epochs, Ignore, Keep, Label, Materialize, Prune, Runs, Text
@@ -51,9 +52,12 @@ def _select(
     text: Text = None,
     label: Label = None,
     ignore: Ignore = None,
+    engine: Engine = "threads",
+    address: Address = None,
 ) -> None:
     scored = None if score in (*SCORES, "none") else _load(score)
-    arrays = Arrays([Run(path) for path in runs], epochs=_epochs(scored, epochs))
+    opened, each = [Run(path) for path in runs], engine_map(engine, address)
+    arrays = Arrays(opened, epochs=_epochs(scored, epochs), map=each)
     columns = Columns(text, label, tuple(ignore or ()))
     samples = _samples(arrays.runs[0], data, columns, materialize)
     k = budget(arrays.runs[0].readable, keep=keep, prune=prune)
@@ -62,8 +66,8 @@ def _select(
     said = {name: value for name, value in knobs.items() if value is not None}
     method = replace(method, select_knobs=said, reads=others)
     method = for_classes(method, labels=arrays.has("labels"))
-    coreset = choose_from(arrays, method, k=k, seed=seed)
-    print_path(coreset.save(out))
+    coreset = choose_from(arrays, method, k=k, seed=seed, out=out)
+    print_path(out)
     if samples is not None:
         write_kept_samples(out, coreset, samples, materialize)
     warn_of_short(coreset.card.short)

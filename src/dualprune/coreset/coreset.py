@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
@@ -20,6 +20,7 @@ from dualprune.errors import DamagedError, InputError, MissingError
 from dualprune.files import (
     exists,
     make_folders,
+    read_column,
     read_json,
     read_table,
     reading,
@@ -32,6 +33,9 @@ FORMAT = 2
 _FILE = re.compile(r"coreset\.parquet(/\d{12}\.parquet)?")
 PART = 2**24
 """Samples per file."""
+WHY = pa.dictionary(pa.int8(), pa.string())
+"""Type of the column `why`: few different words."""
+_NUMBERS = (pa.int64(), pa.float64(), pa.bool_())  # which do not repeat, or are small
 EDITED = ", edited by hand"
 
 
@@ -69,7 +73,7 @@ class Coreset:
         """Give one row per sample: `id`, the columns, and whether it is `kept`."""
         columns = dict(self.columns)
         if "why" in columns:  # few different words: a byte per sample
-            columns["why"] = pa.array(columns["why"]).cast(pa.dictionary(pa.int8(), pa.string()))
+            columns["why"] = pa.array(columns["why"], type=WHY)
         return pa.table({"id": np.arange(self.card.samples), **columns, "kept": self.mask})
 
     def to_pandas(self) -> Any:
@@ -83,18 +87,16 @@ class Coreset:
         Very many samples become several files, by ranges of ids, in a folder `coreset.parquet`.
         """
         folder = Path(path)
-        if exists(folder / "card.json"):
-            raise InputError(f"{folder} already holds a coreset; choose another folder")
+        refuse_coreset(folder)
         make_folders(folder)
         table, name = self.to_arrow(), "coreset.parquet"
         parts = {name: table}
         if len(table) > PART:
             make_folders(folder / name)
             starts = range(0, len(table), PART)
-            parts = {f"{name}/{start:012d}.parquet": table.slice(start, PART) for start in starts}
-        files = {n: sha256(write_table(folder / n, part)).hexdigest() for n, part in parts.items()}
-        card = asdict(self.card)
-        write_json(folder / "card.json", {"format": FORMAT, **card, "files": files})
+            parts = {part_name(start): table.slice(start, PART) for start in starts}
+        files = {name: save_rows(folder / name, part) for name, part in parts.items()}
+        save_card(folder, self.card, files)
         return folder
 
     def save_check(self, path: str | os.PathLike[str], check: Check) -> "Coreset":
@@ -168,6 +170,55 @@ class Coreset:
                 f"{'no length' if samples < 0 else samples}"
             )
         return take(data, self.ids)
+
+
+class SavedColumns(Mapping[str, Array]):
+    """Columns of a coreset in a folder, each read when it is asked for."""
+
+    def __init__(self, files: Sequence[Path], names: Sequence[str]) -> None:
+        self._files, self._names = files, names
+
+    def __getitem__(self, name: str) -> Array:
+        if name not in self._names:
+            raise KeyError(name)
+        return np.concatenate([read_column(file, name) for file in self._files])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+
+def refuse_coreset(folder: Path) -> None:
+    """Refuse a folder that holds a coreset."""
+    if exists(folder / "card.json"):
+        raise InputError(f"{folder} already holds a coreset; choose another folder")
+
+
+def part_name(start: int) -> str:
+    """Give the file of the samples from an id on, where a coreset has several files."""
+    return f"coreset.parquet/{start:012d}.parquet"
+
+
+def save_rows(path: Path, table: pa.Table) -> str:
+    """Write rows of a coreset, durably; gives the hash of the file."""
+    kinds = {field.name: field.type for field in table.schema}
+    data = write_table(
+        path,
+        table,
+        {n: "none" if kind == pa.float64() else "zstd" for n, kind in kinds.items()},
+        use_dictionary=[name for name, kind in kinds.items() if kind not in _NUMBERS],
+        column_encoding={"id": "DELTA_BINARY_PACKED"},
+        write_statistics=["id"],
+    )
+    return sha256(data).hexdigest()
+
+
+def save_card(folder: Path, card: Card, files: Mapping[str, str]) -> None:
+    """Write the card, which makes the files, given with their hashes, a coreset."""
+    content = {"format": FORMAT, **asdict(card), "files": dict(files)}
+    write_json(folder / "card.json", content)
 
 
 def _with_ids(folder: Path, card: Card, table: pa.Table) -> Coreset:

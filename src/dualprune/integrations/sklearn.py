@@ -19,7 +19,7 @@ from dualprune.integrations.logits import signals_of
 from dualprune.method import Method, find_method, for_classes, needs, warn_of_short
 from dualprune.method.arrays import arrays_for
 from dualprune.method.choose import select_ids
-from dualprune.method.classes import short_classes
+from dualprune.method.classes import class_sizes, short_classes
 from dualprune.run.derived import DERIVED
 from dualprune.run.signals import DEFAULT
 from dualprune.score import SCORES
@@ -119,7 +119,9 @@ class CoresetSampler(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
         seed = int(check_random_state(self.random_state).randint(2**31))
         watched = self._watch(method, X, labels, seed)
         self.scores_, self.sample_indices_ = _choose(method, watched, k, seed)
-        warn_of_short(short_classes(labels, self.sample_indices_, list(map(str, classes))))
+        kept, names = labels[self.sample_indices_], list(map(str, classes))
+        sizes, left = (class_sizes(some, len(names)) for some in (labels, kept))
+        warn_of_short(short_classes(sizes, left, len(kept), names))
         return self
 
     def _watch(self, method: Method, X: Any, labels: Array, seed: int) -> dict[str, Array]:  # noqa: N803

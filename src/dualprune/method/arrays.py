@@ -5,6 +5,7 @@ the same epochs. This is the only place that knows.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from dualprune.arguments import as_array
 from dualprune.errors import InputError, MissingError
 from dualprune.run import Run
 from dualprune.run.derived import DERIVED
+from dualprune.run.ranges import Map, ranges, threads
 from dualprune.score import SCORES
 from dualprune.score.observed import mean_observed
 from dualprune.signatures import Array, Function, check_knobs, inputs, name_of
@@ -35,10 +37,18 @@ class Arrays:
         Use the first so many of each run; all if not given.
     features
         After which epoch to take features, if not the newest of those.
+    map
+        What calls a function for ranges of ids, where scores do not read features; threads if not
+        given.
     """
 
     def __init__(
-        self, runs: Sequence[Run], *, epochs: int | None = None, features: int | None = None
+        self,
+        runs: Sequence[Run],
+        *,
+        epochs: int | None = None,
+        features: int | None = None,
+        map: Map | None = None,
     ) -> None:
         if not runs:
             raise InputError("give at least one run")
@@ -51,6 +61,7 @@ class Arrays:
         self.samples = runs[0].samples
         (self.epochs,) = counts
         self._features = features or self.epochs
+        self.map = map
         self._scores: dict[tuple[Function, str], Array] = {}
 
     def __getitem__(self, name: str) -> Array:
@@ -87,7 +98,7 @@ class Arrays:
 
     def has(self, name: str) -> bool:
         """Whether an array of this name can be had from these epochs."""
-        if _is_score(name):
+        if is_score(name):
             return self.can_score(SCORES[name], {})
         return all(run.has(source) for run in self.runs for source in sources([name]))
 
@@ -130,6 +141,11 @@ class Arrays:
         ]
 
     def _with_features(self, run: Run, fn: Function, knobs: Mapping[str, Any]) -> Array:
+        if self.map is not None:
+            raise InputError(
+                f"{name_of(fn)} compares the features of all samples, so it works on one machine; "
+                "score without map (on the command line without --engine)"
+            )
         alone = Arrays([run], epochs=self.epochs, features=self._features)
         read = [name for name, needed in inputs(fn).items() if needed or alone.has(name)]
         scores = fn(**{name: alone.of_readable(name) for name in read}, **knobs)
@@ -139,23 +155,44 @@ class Arrays:
         """Compute scores of which each sample's depends on its own records alone."""
         if not wanted:
             return []
-        read = sorted({name for fn, _ in wanted for name in _signals(fn, run)})
-
-        def score(**block: Array) -> list[Array]:
-            return [_checked(fn, block, knobs) for fn, knobs in wanted]
-
+        read = sorted({name for fn, _ in wanted for name in signals_of(fn, run)})
+        parts = ranges(run.samples)
+        task = partial(score_range, run, wanted, read, self.epochs)
         columns = [np.empty(run.samples) for _ in wanted]
-        for ids, parts in run.map(score, read, epochs=self.epochs):
-            for column, part in zip(columns, parts, strict=True):
+        for ids, values in zip(parts, self.mapping(wanted)(task, parts), strict=True):
+            for column, part in zip(columns, values, strict=True):
                 column[ids.start : ids.stop] = part
         return columns
+
+    def mapping(self, wanted: Iterable[Wanted]) -> Map:
+        """What computes such scores by range: `map`, else as many threads as memory allows."""
+        if self.map is not None:
+            return self.map
+        run = self.runs[0]
+        read = sorted({name for fn, _ in wanted for name in signals_of(fn, run)})
+        return partial(threads, workers=run.threads(read, epochs=self.epochs))
+
+
+def score_range(
+    run: Run, wanted: list[Wanted], read: list[str], epochs: int, ids: range
+) -> list[Array]:
+    """Compute scores of a range of ids, in this thread."""
+
+    def score(**block: Array) -> list[Array]:
+        return [_checked(fn, block, knobs) for fn, knobs in wanted]
+
+    columns = [np.empty(len(ids)) for _ in wanted]
+    for some, values in run.map(score, read, epochs=epochs, ids=ids, threads=1):
+        for column, part in zip(columns, values, strict=True):
+            column[some.start - ids.start : some.stop - ids.start] = part
+    return columns
 
 
 def _key(fn: Function, knobs: Mapping[str, Any]) -> tuple[Function, str]:
     return fn, repr(sorted(check_knobs(fn, knobs).items()))
 
 
-def _is_score(name: str) -> bool:
+def is_score(name: str) -> bool:
     """Whether a name is that of a score; `entropy` is also the signal that its score reads."""
     return name in SCORES and name not in inputs(SCORES[name])
 
@@ -170,7 +207,7 @@ def sources(names: Iterable[str]) -> set[str]:
     for name in names:
         if name in DERIVED:
             recorded |= {"labels" if n == "label" else n for n in inputs(DERIVED[name])}
-        elif _is_score(name):
+        elif is_score(name):
             required = [n for n, needed in inputs(SCORES[name]).items() if needed]
             recorded |= sources(required)
         else:
@@ -178,7 +215,7 @@ def sources(names: Iterable[str]) -> set[str]:
     return recorded
 
 
-def _signals(fn: Function, run: Run) -> set[str]:
+def signals_of(fn: Function, run: Run) -> set[str]:
     """What a block must hold for a score; `label` stands for the labels."""
     names: set[str] = set()
     for name, needed in inputs(fn).items():
@@ -186,8 +223,8 @@ def _signals(fn: Function, run: Run) -> set[str]:
             names.add("label")
         elif run.has(name):
             names.add(name)
-        elif _is_score(name) and (needed or all(map(run.has, sources([name])))):
-            names |= _signals(SCORES[name], run)
+        elif is_score(name) and (needed or all(map(run.has, sources([name])))):
+            names |= signals_of(SCORES[name], run)
         elif needed:
             raise MissingError(_missing(name, run))
     return names
@@ -201,7 +238,7 @@ def arrays_for(fn: Function, block: Mapping[str, Array]) -> dict[str, Array]:
             data[name] = block[name]
         elif name == "labels" and "label" in block:
             data[name] = block["label"].max(axis=0)  # -1 where an epoch did not see the sample
-        elif _is_score(name) and (needed or _can(SCORES[name], block)):
+        elif is_score(name) and (needed or _can(SCORES[name], block)):
             data[name] = _apply(SCORES[name], block, {})
     return data
 

@@ -1,6 +1,7 @@
 """choose: from recorded runs to a coreset, with its card and the reason for every sample."""
 
 import os
+import pathlib
 from collections.abc import Mapping, Sequence
 from inspect import signature
 from typing import Any
@@ -10,15 +11,19 @@ import numpy as np
 from dualprune.arguments import check_seed, checked
 from dualprune.coreset import Card, Coreset, digest
 from dualprune.coreset.card import ShortClass, made_with
+from dualprune.coreset.coreset import PART, SavedColumns, refuse_coreset, save_card
 from dualprune.errors import InputError
 from dualprune.method.arrays import Arrays
-from dualprune.method.classes import for_classes, short_classes, warn_of_short
+from dualprune.method.classes import class_sizes, for_classes, short_classes, warn_of_short
 from dualprune.method.named import Method, find_method
+from dualprune.method.parts import choose_in_parts, columns_for
 from dualprune.run import Run
+from dualprune.run.ranges import Map, ranges
 from dualprune.score import SCORES, confidence
-from dualprune.select import Notes, budget, random
+from dualprune.select import OF_BLOCKS, Notes, budget, random
 from dualprune.select.budget import Amount
-from dualprune.select.candidates import Balance
+from dualprune.select.candidates import Balance, check_budget
+from dualprune.select.waves import Block, Waves, counted, positions
 from dualprune.signatures import Array, Function, check_knobs, inputs, name_of
 
 Path = str | os.PathLike[str]
@@ -35,6 +40,8 @@ def choose(
     floor: int | float | None = None,
     seed: int = 0,
     epochs: int | None = None,
+    map: Map | None = None,
+    out: str | os.PathLike[str] | None = None,
 ) -> Coreset:
     """Choose what to keep of the samples that were recorded.
 
@@ -56,6 +63,13 @@ def choose(
         said, `top`, `random` and `beta` keep half of it.
     epochs
         Use the first epochs only, unless the method says how many.
+    map
+        What calls a function for ranges of ids, where that shall not be threads of this process:
+        `map` of an executor of `concurrent.futures`, or `integrations.ray.ray_map()`. Any gives the
+        same ids; not for methods that compare samples with each other.
+    out
+        A folder to write the coreset into, as `Coreset.save` does; very many samples are written
+        range by range by the workers, and never held in memory.
 
     Examples
     --------
@@ -81,31 +95,107 @@ def choose(
         opened[: method.runs] if method.runs > 1 else opened,
         epochs=method.epochs or epochs,
         features=method.features,
+        map=map,
     )
-    coreset = choose_from(arrays, method, k=k, seed=seed)
+    folder = None if out is None else pathlib.Path(out)
+    coreset = choose_from(arrays, method, k=k, seed=seed, out=folder)
     warn_of_short(coreset.card.short)
     return coreset
 
 
-def choose_from(arrays: Arrays, method: Method, *, k: int, seed: int) -> Coreset:
-    """Choose `k` of the samples that could be read; all arrays are over the same epochs."""
-    seed = check_seed(seed)
+def choose_from(
+    arrays: Arrays, method: Method, *, k: int, seed: int, out: pathlib.Path | None = None
+) -> Coreset:
+    """Choose `k` of the samples that could be read; all arrays are over the same epochs.
+
+    With `out` the coreset is written there; very many samples are not held in memory for that.
+    """
+    seed, wanted = check_seed(seed), columns_for(arrays, method)
+    if arrays.map is not None and wanted is None:
+        raise InputError(
+            f"{method.name} compares samples with each other, so it works on one machine; choose "
+            "without map (on the command line without --engine)"
+        )
+    if out is not None:
+        refuse_coreset(out)
+        if wanted is not None and arrays.samples > PART:
+            return choose_and_write(arrays, method, ranges(arrays.samples), k=k, seed=seed, out=out)
+    coreset = _choose_whole(arrays, method, k=k, seed=seed)
+    if out is not None:
+        coreset.save(out)
+    return coreset
+
+
+def choose_and_write(
+    arrays: Arrays, method: Method, parts: Sequence[range], *, k: int, seed: int, out: pathlib.Path
+) -> Coreset:
+    """Choose and write range by range; columns of the coreset are read when they are asked for."""
+    wanted, run = columns_for(arrays, method) or {}, arrays.runs[0]
+    written = choose_in_parts(arrays, method, wanted, parts, k=k, seed=seed, out=out)
+    reasons = {reason: counted(marks) for reason, marks in written.choice.reasons.items()}
+    if len(run.unreadable):
+        reasons["unreadable"] = len(run.unreadable)
+    names = run.description.class_names
+    card = _card(
+        arrays,
+        method,
+        seed,
+        written.ids,
+        values=written.choice.values,
+        reasons=reasons,
+        short=short_classes(written.sizes, written.kept, k, names) if len(written.sizes) else [],
+    )
+    save_card(out, card, written.files)
+    return Coreset(
+        written.ids, card, SavedColumns([out / name for name in written.files], written.columns)
+    )
+
+
+def _choose_whole(arrays: Arrays, method: Method, *, k: int, seed: int) -> Coreset:
+    """Choose with all samples in memory."""
     scores, confidences = _scores(arrays, method)
-    scorer, notes = method.scorer, Notes()
+    notes, run = Notes(), arrays.runs[0]
     data = _data(arrays, method, scores)
-    ids = select_ids(method, data, arrays.runs[0].readable, k=k, seed=seed, notes=notes)
+    select = _select_blocks if method.select in OF_BLOCKS else select_ids
+    ids = select(method, data, run.readable, k=k, seed=seed, notes=notes)
     reasons = dict(notes.reasons)
-    if len(unreadable := arrays.runs[0].unreadable):
+    if len(run.unreadable):
         readable = arrays.readable_ids()
         ids = readable[ids]
         reasons = {reason: readable[members] for reason, members in reasons.items()}
-        reasons["unreadable"] = unreadable
+        reasons["unreadable"] = run.unreadable
     labels = arrays["labels"] if arrays.has("labels") else None
-    card = Card(
+    card = _card(
+        arrays,
+        method,
+        seed,
+        ids,
+        values=notes.values,
+        reasons={reason: len(members) for reason, members in reasons.items()},
+        short=[] if labels is None else _short(run, ids),
+    )
+    columns = {"label": labels, "score": scores, "confidence": confidences}
+    known = {name: values for name, values in columns.items() if values is not None}
+    why = _why(notes.kept, reasons, ids, arrays.samples)
+    return Coreset(ids, card, {**run.names, **known, "why": why})
+
+
+def _card(
+    arrays: Arrays,
+    method: Method,
+    seed: int,
+    ids: Array,
+    *,
+    values: dict[str, float],
+    reasons: dict[str, int],
+    short: list[ShortClass],
+) -> Card:
+    scorer = method.scorer
+    return Card(
         method=method.name,
         score=None if scorer is None else name_of(scorer),
         selector=name_of(method.select),
-        k=k,
+        k=len(ids),
         samples=arrays.samples,
         seed=seed,
         epochs=arrays.epochs,
@@ -115,21 +205,18 @@ def choose_from(arrays: Arrays, method: Method, *, k: int, seed: int) -> Coreset
         score_knobs={} if scorer is None else check_knobs(scorer, method.score_knobs),
         select_knobs=check_knobs(method.select, method.select_knobs),
         reads=dict(method.reads),
-        values=notes.values,
-        reasons={reason: len(members) for reason, members in reasons.items()},
-        short=[] if labels is None else _short(arrays.runs[0], ids),
+        values=values,
+        reasons=reasons,
+        short=short,
         **made_with(),
     )
-    columns = {"label": labels, "score": scores, "confidence": confidences}
-    known = {name: values for name, values in columns.items() if values is not None}
-    why = _why(notes.kept, reasons, ids, arrays.samples)
-    return Coreset(ids, card, {**arrays.runs[0].names, **known, "why": why})
 
 
 def _short(run: Run, ids: Array) -> list[ShortClass]:
-    labels = run.labels.copy()
-    labels[run.unreadable] = -1
-    return short_classes(labels, ids, run.description.class_names)
+    classes, (labels, unreadable) = run.classes or 0, (run.labels, run.unreadable)
+    kept, lost = (class_sizes(labels[some], classes) for some in (ids, unreadable))
+    sizes = class_sizes(labels, classes) - lost
+    return short_classes(sizes, kept, len(ids), run.description.class_names)
 
 
 def scores_for(method: Method) -> list[tuple[Function, Mapping[str, Any]]]:
@@ -162,6 +249,28 @@ def _data(arrays: Arrays, method: Method, scores: Array | None) -> dict[str, Arr
         else:
             data[name] = arrays.of_readable(source) if required or arrays.has(source) else None
     return data
+
+
+def _select_blocks(
+    method: Method,
+    data: Mapping[str, Array | None],
+    samples: int,
+    *,
+    k: int,
+    seed: int,
+    notes: Notes,
+) -> Array:
+    """Give the ids that a selector keeps of arrays, which it looks at range by range."""
+    known = {name: column for name, column in data.items() if column is not None}
+    check_budget(k, *known.values())
+    waves = Waves(
+        Block(ids.start, len(ids), {n: c[ids.start : ids.stop] for n, c in known.items()})
+        for ids in ranges(samples)
+    )
+    choice = OF_BLOCKS[method.select](waves, k=k, seed=seed, **method.select_knobs)
+    notes.kept, notes.values = choice.why, choice.values
+    notes.reasons = {reason: positions(waves, marks) for reason, marks in choice.reasons.items()}
+    return positions(waves, choice.kept)
 
 
 def select_ids(

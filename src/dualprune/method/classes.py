@@ -17,6 +17,7 @@ FLOOR = 0.5
 """What `prune`, `choose` and `select` keep of each class's fair share at least, if not told."""
 
 _LISTED, _TOLD = 1000, 10  # classes: in the card, in warnings
+_AT_ONCE = 2**18  # labels, which stay in the cache
 
 
 def for_classes(
@@ -48,15 +49,28 @@ def for_classes(
     return replace(method, select_knobs=chosen)
 
 
-def short_classes(labels: Array, ids: Array, names: Sequence[str] | None) -> list[ShortClass]:
+def class_sizes(labels: Array, classes: int) -> Array:
+    """How many samples each class has; a label of -1 is unknown.
+
+    >>> class_sizes(np.array([1, -1, 1]), 3).tolist()
+    [0, 2, 0]
+    """
+    sizes = np.zeros(classes, np.int64)
+    for start in range(0, len(labels), _AT_ONCE):
+        part = labels[start : start + _AT_ONCE] + 1
+        sizes += np.bincount(part, minlength=classes + 1)[1:]
+    return sizes
+
+
+def short_classes(
+    sizes: Array, kept: Array, k: int, names: Sequence[str] | None
+) -> list[ShortClass]:
     """Give the classes that keep less than half of their fair share, those that lost most first.
 
-    >>> short_classes(np.repeat([0, 1], [30, 10]), np.arange(20), ["car", "truck"])
+    >>> short_classes(np.array([30, 10]), np.array([20, 0]), 20, ["car", "truck"])
     [ShortClass(name='truck', kept=0, samples=10, fair=5.0)]
     """
-    sizes = np.bincount(labels[labels >= 0])
-    kept = np.bincount(labels[ids][labels[ids] >= 0], minlength=len(sizes))
-    fair = sizes * (len(ids) / max(sizes.sum(), 1))
+    fair = sizes * (k / max(sizes.sum(), 1))
     short = np.flatnonzero(2 * kept < fair * (1 - 1e-9))
     worst = short[np.lexsort((-fair[short], kept[short] / fair[short]))][:_LISTED]
     return [

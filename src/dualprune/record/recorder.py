@@ -365,7 +365,7 @@ def _known_labels(path: Path, attempt: Attempt, description: Description) -> Arr
     if description.classes is None:
         return None
     before = [open_parts(epoch, description) for epoch in continued_epochs(path, attempt)]
-    return read_labels(before, description.samples)
+    return read_labels(before, range(description.samples))
 
 
 def _names(

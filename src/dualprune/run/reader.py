@@ -5,7 +5,7 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Literal, TypeVar
@@ -184,9 +184,15 @@ class Run:
         """
         if self.classes is None:
             raise MissingError(f"{self.path} has no labels; it was recorded without classes")
-        labels = read_labels(self._epochs, self.samples)
-        labels = np.maximum(labels, self._names.get("unreadable", labels))
+        labels = self.labels_of(range(self.samples))
         labels.flags.writeable = False
+        return labels
+
+    def labels_of(self, ids: range) -> Array:
+        """Labels of a range of ids; `labels` are those of all."""
+        labels = read_labels(self._epochs, ids)
+        if "unreadable" in self._names:
+            labels = np.maximum(labels, self._names["unreadable"][ids.start : ids.stop])
         return labels
 
     def features(self, epochs: int | None = None) -> Array:
@@ -227,38 +233,57 @@ class Run:
 
     @checked
     def map(
-        self, fn: Callable[..., Result], names: Sequence[str], *, epochs: int | None = None
+        self,
+        fn: Callable[..., Result],
+        names: Sequence[str],
+        *,
+        epochs: int | None = None,
+        ids: range | None = None,
+        threads: int | None = None,
     ) -> Iterator[tuple[range, Result]]:
-        """Stream ranges of ids with what `fn` makes of their signals, on several threads.
+        """Stream ranges of ids with what `fn` makes of their signals.
 
-        Memory holds a few times `CHUNK` ids, however many samples there are. It is reused: a result
-        that is a view of the arrays passed to `fn` is valid only until the next result.
+        Of all ids or of those given, on so many threads or as many as there are cores; 1 is this
+        thread. Memory holds a few times `CHUNK` ids, however many samples there are. It is reused:
+        a result that is a view of the arrays passed to `fn` is valid only until the next result.
         """
         stored = self._recorded(names)
-        chosen = self._epochs[: self.first_epochs(epochs)]
+        chosen, wanted = self._epochs[: self.first_epochs(epochs)], self._range(ids)
         shape = (len(chosen), min(CHUNK, self.samples))
-        size = sum(np.dtype(self._dtype(name)).itemsize for name in stored) * shape[0] * shape[1]
-        workers = max(1, min(os.cpu_count() or 1, _BUFFERS // max(size, 1) - 1))
+        workers = threads or self.threads(names, epochs=epochs)
         spare = [
             {name: np.empty(shape, self._dtype(name)) for name in stored}
-            for _ in range(workers + 1)
+            for _ in range(1 if workers == 1 else workers + 1)
         ]
-        pending: deque[Future[Results[Result]]] = deque()
 
         def work(chunk: int, memory: dict[str, Array]) -> Results[Result]:
-            ids, columns = self._read(chosen, chunk, memory)
-            parts = _narrow(ids, columns)
-            return memory, [(ids, fn(**_derive(names, part))) for ids, part in parts]
+            block = _overlap(self._read(chosen, chunk, memory), wanted)
+            return memory, [(ids, fn(**_derive(names, part))) for ids, part in _narrow(*block)]
 
-        with ThreadPoolExecutor(workers) as pool:
-            for chunk in range(-(-self.samples // CHUNK)):
-                if not spare:
-                    memory, results = pending.popleft().result()
-                    yield from results
-                    spare.append(memory)
-                pending.append(pool.submit(work, chunk, spare.pop()))
-            for future in pending:
-                yield from future.result()[1]
+        chunks = range(wanted.start // CHUNK, -(-wanted.stop // CHUNK)) if wanted else range(0)
+        if workers == 1:
+            for chunk in chunks:
+                yield from work(chunk, spare[0])[1]
+        else:
+            yield from _on_threads(work, chunks, spare, workers)
+
+    @checked
+    def threads(self, names: Sequence[str], *, epochs: int | None = None) -> int:
+        """How many threads may read these signals at a time: the cores, if memory suffices."""
+        rows = self.first_epochs(epochs) * min(CHUNK, self.samples)
+        size = sum(np.dtype(self._dtype(name)).itemsize for name in self._recorded(names)) * rows
+        return max(1, min(os.cpu_count() or 1, _BUFFERS // max(size, 1) - 1))
+
+    def _range(self, ids: range | None) -> range:
+        if ids is None:
+            return range(self.samples)
+        if ids.step != 1 or not 0 <= ids.start <= ids.stop <= self.samples:
+            raise InputError(f"ids must be a range from 0 to {self.samples} at most, got {ids}")
+        return ids
+
+    def __reduce__(self) -> tuple[Callable[..., "Run"], tuple[str, int, str]]:
+        """Let another process open the same recording; what was read does not travel."""
+        return reopen, (os.path.abspath(self.path), self.epochs, self.fingerprint)  # noqa: PTH100
 
     @checked
     def first_epochs(self, epochs: int | None) -> int:
@@ -296,6 +321,42 @@ class Run:
                 for rows, value in zip(columns.values(), values, strict=True):
                     rows[row, where] = value
         return ids, columns
+
+
+@lru_cache(maxsize=16)
+def reopen(path: str, epochs: int, fingerprint: str) -> Run:
+    """Open a run as another process opened it: with so many epochs, and nothing else in them."""
+    run = Run(path)
+    del run._epochs[epochs:]  # recorded since
+    if run.fingerprint != fingerprint:
+        raise InputError(f"{path} was recorded anew while it was read; start again")
+    return run
+
+
+def _on_threads(
+    work: Callable[[int, dict[str, Array]], Results[Result]],
+    chunks: range,
+    spare: list[dict[str, Array]],
+    workers: int,
+) -> Iterator[tuple[range, Result]]:
+    pending: deque[Future[Results[Result]]] = deque()
+    with ThreadPoolExecutor(workers) as pool:
+        for chunk in chunks:
+            if not spare:
+                memory, results = pending.popleft().result()
+                yield from results
+                spare.append(memory)
+            pending.append(pool.submit(work, chunk, spare.pop()))
+        for future in pending:
+            yield from future.result()[1]
+
+
+def _overlap(block: Block, wanted: range) -> Block:
+    """Give the part of a block that is in a range of ids."""
+    ids, columns = block
+    start, stop = max(ids.start, wanted.start), min(ids.stop, wanted.stop)
+    cut = slice(start - ids.start, stop - ids.start)
+    return range(start, stop), {name: rows[:, cut] for name, rows in columns.items()}
 
 
 def _shape(signals: dict[str, Array]) -> tuple[int, int]:
@@ -348,25 +409,27 @@ def open_parts(epoch: Epoch, description: Description) -> list[Part]:
     return own if epoch.before is None else own + open_parts(epoch.before, description)
 
 
-def read_labels(epochs: Sequence[list[Part]], samples: int) -> Array:
-    """Read the label of every sample, -1 if these epochs did not see it.
+def read_labels(epochs: Sequence[list[Part]], ids: range) -> Array:
+    """Read the labels of a range of ids, -1 if these epochs did not see a sample.
 
     One process compared the labels of all epochs when it recorded them. Several could not, so
     theirs are compared here.
     """
-    labels = all_missing("label", samples)
+    chunks = range(ids.start // CHUNK, -(-ids.stop // CHUNK))
+    whole = all_missing("label", len(chunks) * CHUNK)
+    labels = whole[ids.start - chunks.start * CHUNK :][: len(ids)]
     for number, parts in enumerate(epochs, 1):
         for part in parts:
-            _take_labels(part, labels, number)
-        if labels.min() >= 0 and not any(len(later) > 1 for later in epochs[number:]):
+            _take_labels(part, chunks, whole, number)
+        if labels.min(initial=0) >= 0 and not any(len(later) > 1 for later in epochs[number:]):
             break
     return labels
 
 
-def _take_labels(part: Part, labels: Array, epoch: int) -> None:
-    for chunk in part.groups:
+def _take_labels(part: Part, chunks: range, labels: Array, epoch: int) -> None:
+    for chunk in sorted(part.groups.keys() & chunks):
         where, (values,) = part.read(chunk, ["label"])
-        known = labels[chunk * CHUNK : (chunk + 1) * CHUNK]
+        known = labels[(chunk - chunks.start) * CHUNK :][:CHUNK]
         before = known[where]
         if len(other := np.flatnonzero((before >= 0) & (before != values))):
             ids = np.arange(chunk * CHUNK, (chunk + 1) * CHUNK)[where]

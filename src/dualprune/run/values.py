@@ -100,7 +100,7 @@ class RunWriter:
         before = [
             open_parts(epoch, self._description) for epoch in continued_epochs(path, self._attempt)
         ]
-        known = read_labels(before, self._description.samples)
+        known = read_labels(before, range(self._description.samples))
         if len(other := np.flatnonzero((known >= 0) & (known != self._labels))):
             raise InputError(
                 f"{len(other)} labels are not those that {path} holds, the first is that of id "

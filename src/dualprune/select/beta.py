@@ -13,13 +13,20 @@ weights from becoming zero. With a larger c_D hard samples are preferred up to a
 higher share pruned.
 """
 
+from functools import partial
+
 import numpy as np
 
 from dualprune.arguments import checked
 from dualprune.errors import InputError
+from dualprune.select.blocked import Choice, choose_balanced, facts_of, scored_of
 from dualprune.select.candidates import Balance, Notes, Unscored, check_budget, choose
-from dualprune.select.keys import BETA, smallest, ties, uniform
+from dualprune.select.keys import BETA, TIES, smallest, ties, uniform
+from dualprune.select.waves import Block, Order, Waves, counted
 from dualprune.signatures import Array
+
+_STRETCH = 2**10
+_NO_MU = "beta without scores needs mu, or anchors such as the DUAL scores"
 
 
 @checked
@@ -95,7 +102,8 @@ def beta(
     Prediction Uncertainty. arXiv:2502.06905
     """
     check_budget(k, scores, confidence, labels, anchors)
-    _check(scores, c_d, concentration, mu)
+    lowest = 0.0 if scores is None else np.fmin.reduce(scores, initial=0.0)
+    _check(lowest, c_d, concentration, mu)
     notes = notes or Notes()
     notes.kept, samples = "sampled", len(confidence)
     tie_keys = ties(seed, samples)
@@ -103,7 +111,7 @@ def beta(
     if mu is None and best is not None:
         mu = anchor_confidence(best, confidence, tie_keys, anchor=anchor)
     if mu is None:
-        raise InputError("beta without scores needs mu, or anchors such as the DUAL scores")
+        raise InputError(_NO_MU)
     notes.values["mu"] = mu
     a, b = parameters(mu, 1 - k / samples, c_d=c_d, concentration=concentration)
     weights = log_weights(scores, confidence, a, b)
@@ -123,10 +131,81 @@ def beta(
     return ids
 
 
-def _check(scores: Array | None, c_d: float, concentration: float, mu: float | None) -> None:
-    if scores is not None and (scores < 0).any():
+@checked
+def beta_of_blocks(
+    waves: Waves,
+    *,
+    k: int,
+    seed: int,
+    c_d: float = 3.0,
+    concentration: float = 15.0,
+    anchor: int = 10,
+    mu: float | None = None,
+    balance: Balance = "none",
+    floor: int | float = 0,
+    unscored: Unscored = "error",
+) -> Choice:
+    """Keep what `beta` keeps, of samples in blocks."""
+    facts = facts_of(waves, [*filter(waves.has, ("scores", "confidence", "anchors"))], k)
+    _check(facts.lowest, c_d, concentration, mu)
+    mu = _mu(waves, seed, anchor) if mu is None else mu
+    a, b = parameters(mu, 1 - k / waves.samples, c_d=c_d, concentration=concentration)
+    lacking = waves.everything() if np.isnan(mu) else facts.lacking
+    scored = scored_of(waves, lacking, k, unscored)
+    order = Order(partial(_keys, seed, a, b), seed, TIES)
+    kept = choose_balanced(waves, order, scored.rest, scored.have, balance=balance, floor=floor)
+    kept, reasons = scored.with_kept(kept), dict(scored.reasons)
+    if waves.has("scores") and counted(filled := waves.each(_of_no_weight, kept)):
+        reasons["filled"] = filled
+    return Choice(kept, "sampled", reasons, {"mu": mu})
+
+
+def _mu(waves: Waves, seed: int, anchor: int) -> float:
+    """Give what `anchor_confidence` gives, from the best samples of each block."""
+    best = next((name for name in ("anchors", "scores") if waves.has(name)), None)
+    if best is None:
+        raise InputError(_NO_MU)
+    columns = waves.each(partial(_anchors, best, seed, _check_anchor(anchor)))
+    scores, confidence, ties = map(np.concatenate, zip(*columns, strict=True))
+    return anchor_confidence(scores, confidence, ties, anchor=anchor)
+
+
+def _anchors(name: str, seed: int, anchor: int, block: Block) -> tuple[Array, Array, Array]:
+    """Give scores, confidence and ties of samples among which the best of a block are."""
+    scores = block[name]
+    at = np.flatnonzero(scores >= _reached(scores, anchor))
+    return scores[at], block["confidence"][at], block.draws(seed, TIES)[at]
+
+
+def _reached(scores: Array, count: int) -> float:
+    """Give a score that at least `count` samples reach, if so many have one, and few others.
+
+    So many of the highest scores of short stretches reach the lowest of these.
+
+    >>> _reached(np.array([0.1, np.nan, 0.3]), 3)
+    -inf
+    """
+    starts = np.arange(0, len(scores), _STRETCH)
+    if not len(starts):
+        return -np.inf
+    best = np.fmax.reduceat(scores, starts)
+    best = best[~np.isnan(best)]
+    return float(np.partition(best, -count)[-count]) if count <= len(best) else -np.inf
+
+
+def _keys(seed: int, a: float, b: float, block: Block) -> Array:
+    scores = block["scores"] if "scores" in block.columns else None
+    return draw_keys(block.draws(seed, BETA), log_weights(scores, block["confidence"], a, b))
+
+
+def _of_no_weight(block: Block, kept: Array) -> Array:
+    return kept & np.packbits(block["scores"] == 0)
+
+
+def _check(lowest: float, c_d: float, concentration: float, mu: float | None) -> None:
+    if lowest < 0:
         raise InputError(
-            f"beta needs scores that are not negative, the lowest is {np.nanmin(scores):g}; "
+            f"beta needs scores that are not negative, the lowest is {lowest:g}; "
             "choose another score or shift this one"
         )
     if not (c_d > 0 and concentration > 0):
@@ -142,11 +221,15 @@ def anchor_confidence(scores: Array, confidence: Array, ties: Array, *, anchor: 
     >>> round(anchor_confidence(scores, confidence, ties(0, 3), anchor=2), 3)
     0.3
     """
+    have = len(scores) - int(np.isnan(scores).sum())
+    best = smallest(-scores, min(_check_anchor(anchor), have), ties)
+    return float(confidence[best].mean()) if have else float("nan")
+
+
+def _check_anchor(anchor: int) -> int:
     if anchor < 1:
         raise InputError(f"anchor must be at least 1 sample, got {anchor}")
-    have = len(scores) - int(np.isnan(scores).sum())
-    best = smallest(-scores, min(anchor, have), ties)
-    return float(confidence[best].mean()) if have else float("nan")
+    return anchor
 
 
 def parameters(

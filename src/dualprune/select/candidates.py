@@ -58,10 +58,15 @@ def check_budget(k: int, *columns: Array | None, features: Array | None = None) 
     lengths = [len(array) for array in (*present, features) if array is not None]
     if len(set(lengths)) > 1:
         raise InputError(f"the arrays have {lengths} entries; each needs one per sample")
-    if not 1 <= k <= lengths[0]:
+    check_count(k, lengths[0])
+
+
+def check_count(k: int, samples: int) -> None:
+    """Refuse a budget below 1 or above the number of samples."""
+    if not 1 <= k <= samples:
         raise InputError(
-            f"k must be from 1 to {lengths[0]}, the number of samples; got {k}"
-            + "; are signals (epochs, samples)?" * (k > lengths[0])
+            f"k must be from 1 to {samples}, the number of samples; got {k}"
+            + "; are signals (epochs, samples)?" * (k > samples)
         )
 
 
@@ -74,33 +79,61 @@ def scored(missing: Array, k: int, unscored: Unscored, notes: Notes) -> tuple[Ar
     without, have = np.flatnonzero(missing), np.flatnonzero(~missing)
     if len(without):
         notes.reasons["unscored"] = without
-    if len(without) and unscored == "error":
+    rest = rest_of_budget(k, len(missing), len(without), unscored)
+    return without if unscored == "keep" else without[:0], have, rest
+
+
+def rest_of_budget(k: int, samples: int, without: int, unscored: Unscored) -> int:
+    """Give how many of the samples that have a score to keep, if so many are `without`.
+
+    >>> rest_of_budget(2, 3, 1, "keep")
+    1
+    """
+    if without and unscored == "error":
         raise InputError(
-            f"{len(without)} of {len(missing)} samples have no score (too few epochs saw them); "
+            f"{without} of {samples} samples have no score (too few epochs saw them); "
             "choose unscored='keep' to keep all of them or unscored='drop' to keep none"
         )
-    kept = without if unscored == "keep" else without[:0]
-    if not 0 <= k - len(kept) <= len(have):
+    rest = k - without if unscored == "keep" else k
+    if not 0 <= rest <= samples - without:
         raise InputError(
-            f"cannot keep {k} of {len(missing)} samples with unscored={unscored!r}: "
-            f"{len(without)} of them have no score"
+            f"cannot keep {k} of {samples} samples with unscored={unscored!r}: "
+            f"{without} of them have no score"
         )
-    return kept, have, k - len(kept)
+    return rest
 
 
 def hardest(
     aum: Array | None, cut_off: float, ties: Array, *, labels: Array | None = None
 ) -> Array:
     """Give the ids with the highest `aum`, this share of all or of each class, rounded down."""
+    check_cut_off(cut_off, aum is not None)
+    if cut_off == 0 or aum is None:
+        return np.empty(0, np.int64)
+    groups, sizes = numbered(np.zeros(len(aum), np.int64) if labels is None else labels)
+    return smallest_of_each(hardest_first(aum), groups, shares(cut_off, sizes), ties)
+
+
+def check_cut_off(cut_off: float, has_aum: bool) -> None:
+    """Refuse what is no share, and a cut-off where it is not known which samples are hard."""
     if not 0 <= cut_off < 1:
         raise InputError(f"cut_off is a share of the samples, from 0 to below 1; got {cut_off}")
-    if cut_off == 0:
-        return np.empty(0, np.int64)
-    if aum is None:
+    if cut_off and not has_aum:
         raise InputError("a cut-off needs aum, such as score.aum(run['margin'])")
-    groups, sizes = numbered(np.zeros(len(aum), np.int64) if labels is None else labels)
-    quotas = np.array([int(Decimal(str(cut_off)) * int(size)) for size in sizes])
-    return smallest_of_each(np.where(np.isnan(aum), np.inf, -aum), groups, quotas, ties)
+
+
+def hardest_first(aum: Array) -> Array:
+    """Keys by which the hardest come first, and last what is not known."""
+    return np.where(np.isnan(aum), np.inf, -aum)
+
+
+def shares(share: float, sizes: Array) -> Array:
+    """Give this share of each size, rounded down.
+
+    >>> shares(0.29, np.array([100, 99])).tolist()
+    [29, 28]
+    """
+    return np.array([int(Decimal(str(share)) * int(size)) for size in sizes])
 
 
 def remaining(have: Array, dropped: Array, k: int, cut_off: float, notes: Notes) -> Array:
@@ -111,14 +144,19 @@ def remaining(have: Array, dropped: Array, k: int, cut_off: float, notes: Notes)
     """
     cut = np.isin(have, dropped, assume_unique=True)
     left = have[~cut]
-    if k > len(left):
-        raise InputError(
-            f"cannot keep {k} of {len(have)} samples after a cut-off of {cut_off}: "
-            f"{len(left)} are left; keep fewer or cut off less"
-        )
+    check_remaining(k, len(have), len(left), cut_off)
     if cut.any():
         notes.reasons["cut_off"] = have[cut]
     return left
+
+
+def check_remaining(k: int, have: int, left: int, cut_off: float) -> None:
+    """Refuse to keep more than a cut-off leaves."""
+    if k > left:
+        raise InputError(
+            f"cannot keep {k} of {have} samples after a cut-off of {cut_off}: "
+            f"{left} are left; keep fewer or cut off less"
+        )
 
 
 def choose(
@@ -161,11 +199,35 @@ def _balanced(
         raise InputError("balancing classes needs the labels")
     groups, sizes = numbered(labels)
     if balance != "none":
-        quotas = proportional(sizes, k) if balance == "proportional" else even(sizes, k)
-        return smallest_of_each(keys, groups, quotas, ties)
+        return smallest_of_each(keys, groups, class_quotas(sizes, k, balance), ties)
+    return _with_floor(keys, k, ties, groups, floor_quotas(sizes, k, floor))
+
+
+def class_quotas(sizes: Array, k: int, balance: Balance) -> Array:
+    """How many of each class to keep where classes are balanced.
+
+    >>> class_quotas(np.array([6, 2]), 4, "proportional").tolist()
+    [3, 1]
+    """
+    return proportional(sizes, k) if balance == "proportional" else even(sizes, k)
+
+
+def floor_quotas(sizes: Array, k: int, floor: int | float) -> Array:
+    """How many of each class to keep at least; refused if they are more than k.
+
+    >>> floor_quotas(np.array([6, 2]), 4, 0.5).tolist()
+    [2, 1]
+    """
     if isinstance(floor, float):
-        return _with_floor(keys, k, ties, groups, parts_of_fair(sizes, k, floor))
-    return _with_floor(keys, k, ties, groups, np.minimum(sizes, min(floor, len(keys))))
+        quotas = parts_of_fair(sizes, k, floor)
+    else:
+        quotas = np.minimum(sizes, min(floor, int(sizes.sum())))
+    if quotas.sum() > k:
+        raise InputError(
+            f"a floor of {quotas.max()} per class needs {quotas.sum()} samples, k is {k}; "
+            "lower the floor or keep more"
+        )
+    return quotas
 
 
 @checked
@@ -187,11 +249,6 @@ def check_floor(balance: Balance, floor: int | float) -> None:
 
 
 def _with_floor(keys: Array, k: int, ties: Array, groups: Array, quotas: Array) -> Array:
-    if quotas.sum() > k:
-        raise InputError(
-            f"a floor of {quotas.max()} per class needs {quotas.sum()} samples, k is {k}; "
-            "lower the floor or keep more"
-        )
     best = smallest(keys, k, ties)
     short = np.bincount(groups[best], minlength=len(quotas)) < quotas
     if not short.any():

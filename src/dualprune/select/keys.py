@@ -9,7 +9,7 @@ import numpy as np
 from dualprune.arguments import check_seed
 from dualprune.signatures import Array
 
-BETA, RANDOM, STRATA, TIES, PARTS = range(5)
+BETA, RANDOM, STRATA, TIES, PARTS, PILOT = range(6)
 """Streams of random numbers, which are independent of each other."""
 
 

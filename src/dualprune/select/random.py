@@ -5,9 +5,13 @@ r"""Random: every subset is equally likely; the baseline.
 for every set S of k samples out of N.
 """
 
+from functools import partial
+
 from dualprune.arguments import checked
-from dualprune.select.candidates import Balance, Notes, check_budget, choose
+from dualprune.select.blocked import Choice, choose_balanced
+from dualprune.select.candidates import Balance, Notes, check_budget, check_count, choose
 from dualprune.select.keys import RANDOM, uniform
+from dualprune.select.waves import Order, Waves, draw
 from dualprune.signatures import Array
 
 
@@ -56,3 +60,13 @@ def random(
     notes.kept = "sampled"
     draws = uniform(seed, 0, len(labels), stream=RANDOM)
     return choose(draws, k, draws, labels=labels, balance=balance, floor=floor)
+
+
+@checked
+def random_of_blocks(
+    waves: Waves, *, k: int, seed: int, balance: Balance = "none", floor: int | float = 0
+) -> Choice:
+    """Keep what `random` keeps, of samples in blocks."""
+    check_count(k, waves.samples)
+    order = Order(partial(draw, seed, RANDOM), seed, RANDOM)
+    return Choice(choose_balanced(waves, order, k, balance=balance, floor=floor), "sampled")

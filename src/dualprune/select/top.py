@@ -7,8 +7,10 @@ random up to k.
 """
 
 from dualprune.arguments import checked
+from dualprune.select.blocked import Choice, choose_balanced, facts_of, scored_of
 from dualprune.select.candidates import Balance, Notes, Unscored, check_budget, choose
-from dualprune.select.keys import ties
+from dualprune.select.keys import TIES, ties
+from dualprune.select.waves import Block, Order, Waves
 from dualprune.signatures import Array
 
 
@@ -67,3 +69,24 @@ def top(
         unscored=unscored,
         notes=notes,
     )
+
+
+@checked
+def top_of_blocks(
+    waves: Waves,
+    *,
+    k: int,
+    seed: int,
+    balance: Balance = "none",
+    floor: int | float = 0,
+    unscored: Unscored = "error",
+) -> Choice:
+    """Keep what `top` keeps, of samples in blocks."""
+    scored = scored_of(waves, facts_of(waves, ["scores"], k).lacking, k, unscored)
+    order = Order(_keys, seed, TIES)
+    kept = choose_balanced(waves, order, scored.rest, scored.have, balance=balance, floor=floor)
+    return Choice(scored.with_kept(kept), "top", scored.reasons)
+
+
+def _keys(block: Block) -> Array:
+    return -block["scores"]

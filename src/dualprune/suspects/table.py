@@ -21,6 +21,7 @@ from dualprune.files import (
 )
 from dualprune.method import Arrays
 from dualprune.run import Run
+from dualprune.run.ranges import Map
 from dualprune.signatures import Array
 from dualprune.suspects.judgement import judge
 from dualprune.suspects.sheet import write_sheet
@@ -76,17 +77,19 @@ def audit(
     *,
     epochs: int | None = None,
     contents: Sequence[str] | None = None,
+    map: Map | None = None,
 ) -> Audit:
     """Rank all labels of a run by their quality over its first `epochs`.
 
-    `contents`, one text per sample, become a column, for a person to judge by.
+    `contents`, one text per sample, become a column, for a person to judge by. `map` is what reads
+    ranges of ids, as for `choose`.
     """
     run = run if isinstance(run, Run) else Run(run)
     if contents is not None and len(contents) != run.samples:
         raise InputError(
             f"the run is of {run.samples} samples, {len(contents)} contents were given"
         )
-    labels = judge(Arrays([run], epochs=epochs))
+    labels = judge(Arrays([run], epochs=epochs, map=map))
     names = run.names
     columns = {
         "id": np.arange(run.samples),
