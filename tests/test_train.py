@@ -31,6 +31,7 @@ from dualprune.report.figures import draw_moons, moon
 from dualprune.train import Result, Setup, recipes, record, train
 from dualprune.train.batches import ImageBatches, augment
 from dualprune.train.checkpoint import restore, store
+from dualprune.train.epoch import Plan, train_epoch
 from dualprune.train.models import build
 from dualprune.train.order import batches_of_epoch, steps_per_epoch
 from dualprune.train.place import useful_threads
@@ -673,3 +674,23 @@ def test_a_small_model_trains_in_one_thread_and_leaves_the_others_to_the_caller(
     train(setup(), tmp_path, epochs=2, tell=lambda _: threads.append(torch.get_num_threads()))
     assert threads == [1, 1]
     assert torch.get_num_threads() == 2
+
+
+def test_files_that_are_decoded_larger_are_cropped_to_train_and_their_centre_is_judged(tmp_path):
+    for number in range(8):
+        save(tmp_path / f"{number % 2}/{number}.png", size=(20, 20), seed=number)
+    photos, _ = load(tmp_path, size=16)
+    recipe = replace(recipes()["digits"], size=8, decode=16)
+    this = Setup.of(photos, photos, recipe=recipe)
+    order = [torch.arange(8)]
+    whole, centre = next(this.batches.raw(order)), next(this.batches.inputs(order))
+    assert (whole.shape, centre.shape) == ((8, 16, 16, 3), (8, 3, 8, 8))
+    assert torch.equal(centre, this.batches.normalised(whole[:, 4:12, 4:12]))
+    seen = []
+    model = this.fresh_model(0)
+    model.register_forward_pre_hook(lambda _, given: seen.append(given[0]))
+    plan = Plan(recipe, np.arange(8), 8, 1, 1, 0)
+    train_epoch(model, this.batches, plan, SGD(model.parameters(), lr=0.1), 1, None)
+    (images,) = seen
+    assert images.shape == (8, 3, 8, 8)
+    assert not torch.equal(images.sort(0).values, centre.sort(0).values), "cropped at random"

@@ -98,7 +98,7 @@ class Setting:
         """Give what trainings of a model on these images share."""
         recipe = replace(self.trained, **changes)
         checkpoint = model if is_checkpoint(model) else "auto"
-        shared = _on_device(shifted, self.trained.size, checkpoint)
+        shared = _on_device(shifted, self.trained.size, self.trained.decode, checkpoint)
         return replace(shared, recipe=recipe, model=model)
 
     def stand_in(self, model: str | None) -> Any:
@@ -130,9 +130,9 @@ def settings() -> dict[str, Setting]:
 
 
 @lru_cache(1)
-def _on_device(shifted: Shifted, size: int, model: str) -> Setup:
+def _on_device(shifted: Shifted, size: int, decode: int | None, model: str) -> Setup:
     """Put data on their device once for the trainings that follow each other."""
-    recipe = replace(recipes()[shifted.images.recipe], size=size)
+    recipe = replace(recipes()[shifted.images.recipe], size=size, decode=decode)
     return Setup.of(shifted.images, shifted.test, recipe=recipe, model=model)
 
 

@@ -22,7 +22,9 @@ from dualprune.data import Data, Encoded, Images, decode
 from dualprune.data.images import IN_MEMORY
 from dualprune.errors import InputError
 from dualprune.signatures import Array
+from dualprune.train.crops import centre_crops
 from dualprune.train.datasets import DatasetBatches, Samples
+from dualprune.train.recipe import Recipe
 
 _PROBE = 1000  # files whose mean and deviation stand for all
 
@@ -48,11 +50,12 @@ class Batches(Protocol):
 
 
 def batches_of(
-    data: Data, *, size: int, device: torch.device, like: Batches | None = None
+    data: Data, recipe: Recipe, device: torch.device, *, like: Batches | None = None
 ) -> Batches:
     """Give the batches of data of any kind; `like` are those of the training data, for a test."""
     if isinstance(data, Images):
-        return ImageBatches(data, size=size, device=device, like=cast("ImageBatches | None", like))
+        own, centre = cast("ImageBatches | None", like), recipe.size if recipe.decode else None
+        return ImageBatches(data, size=recipe.decoded, device=device, like=own, centre=centre)
     if isinstance(data, Samples):
         return DatasetBatches(data, device)
     return EncodedBatches(cast(Encoded, data), device)
@@ -101,11 +104,20 @@ class ImageBatches:
     like
         Take over the mean and deviation per channel of these, which must have as many channels;
         for test images.
+    centre
+        Show this many pixels a side of the middle of files that are not augmented.
     """
 
     def __init__(
-        self, images: Images, *, size: int, device: torch.device, like: "ImageBatches | None" = None
+        self,
+        images: Images,
+        *,
+        size: int,
+        device: torch.device,
+        like: "ImageBatches | None" = None,
+        centre: int | None = None,
     ) -> None:
+        self.centre = centre if images.files else None
         self.device = device
         self.labels = torch.from_numpy(images.labels).to(device)
         self.readable_ids = torch.from_numpy(images.readable_ids)
@@ -125,7 +137,9 @@ class ImageBatches:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Channels, and the shorter side in pixels."""
+        """Channels, and the shorter side in pixels, of what a model sees."""
+        if self.centre is not None:
+            return 3, self.centre
         if self._pixels is None:
             return 3, self._files.size
         return self._pixels.shape[3], min(self._pixels.shape[1:3])
@@ -148,7 +162,11 @@ class ImageBatches:
     def inputs(self, order: Sequence[Tensor], change: Change | None = None) -> Iterator[Tensor]:
         """Give normalised images for each tensor of ids, changed before they are normalised."""
         for raw in self.raw(order):
-            yield self.normalised(raw if change is None else change(raw))
+            seen = self._seen(raw) if change is None else change(raw)
+            yield self.normalised(seen)
+
+    def _seen(self, raw: Tensor) -> Tensor:
+        return raw if self.centre is None else centre_crops(raw, self.centre)
 
     def normalised(self, batch: Tensor) -> Tensor:
         """Scale to mean 0 and deviation 1 per channel; channels first in shape, last in memory."""

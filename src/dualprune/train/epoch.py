@@ -7,7 +7,7 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Generator, Tensor, nn
 from torch.nn.functional import cross_entropy
 from torch.optim import Optimizer
 
@@ -16,6 +16,7 @@ from dualprune.record import Recorder
 from dualprune.record.processes import processes
 from dualprune.signatures import Array
 from dualprune.train.batches import Batches, Change, augment
+from dualprune.train.crops import resized_crops
 from dualprune.train.evaluate import last_features
 from dualprune.train.order import batches_of_epoch, stream
 from dualprune.train.recipe import Recipe
@@ -77,7 +78,7 @@ def train_epoch(
     draw = stream(plan.seed, epoch, 1 + processes()[0])
     observed: list[tuple[Tensor, Tensor]] = []
     model.train()
-    change = partial(augment, crop=plan.recipe.crop, flip=plan.recipe.flip, draw=draw)
+    change = _augmentation(plan.recipe, draw)
     inputs = data.inputs(batches[:steps], change)
     for step, (ids, batch) in enumerate(zip(batches[:steps], inputs, strict=True)):
         part = (epoch - 1 + step / len(batches)) / plan.schedule
@@ -99,6 +100,12 @@ def train_epoch(
         plan.dynamic.observe(np.searchsorted(plan.ids, all_ids), all_losses)
     mean = float(trained_losses.mean()) if len(trained) else math.nan
     return Trained(mean, trained, len(trained) + len(chosen.look))
+
+
+def _augmentation(recipe: Recipe, draw: Generator) -> Change:
+    if recipe.decode is not None:
+        return partial(resized_crops, size=recipe.size, flip=recipe.flip, draw=draw)
+    return partial(augment, crop=recipe.crop, flip=recipe.flip, draw=draw)
 
 
 def _all_samples(count: int) -> EpochPlan:

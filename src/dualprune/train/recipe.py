@@ -12,7 +12,9 @@ class Recipe:
     """An optimiser and a cosine schedule over `epochs`; the first `record` are recorded.
 
     `momentum` and `nesterov` are those of SGD. `iterations` replaces `epochs` when training on a
-    coreset. `crop` is the padding of random crops as a share of the image. `published` names the
+    coreset. `crop` is the padding of random crops as a share of the image;
+    where `decode` says to which side image files are decoded, crops are random and resized to
+    `size` instead, and the centre is evaluated. `published` names the
     data that the setting was published for, if any. The model is evaluated after every
     `judge_every` epochs and after the last. `select` are knobs for any selector that has them,
     unless a method sets them.
@@ -32,11 +34,17 @@ class Recipe:
     crop: float
     flip: bool
     optimizer: Literal["sgd", "adamw"] = "sgd"
+    decode: int | None = None
     lr_end: float = 0.0
     judge_every: int = 1
     iterations: int | None = None
     batch_at: dict[str, int] = field(default_factory=dict)
     select: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def decoded(self) -> int:
+        """Side in pixels of the squares that image files are decoded to."""
+        return self.decode or self.size
 
     def stated(self) -> dict[str, Any]:
         """Give the fields that training depends on and that differ from their defaults."""

@@ -61,12 +61,12 @@ class Setup:
         refuse_size(data, size)
         if model == "auto":
             model = recipe.model
-        batches = _batches(data, model, recipe.size)
+        batches = _batches(data, model, recipe)
         held_out = np.empty(0, np.int64)
         if test is None:
             held_out = hold_out(data)
             test = data.take(held_out)
-        judge = _batches(test, model, recipe.size, like=batches)
+        judge = _batches(test, model, recipe, like=batches)
         return Setup(data, batches, test, judge, held_out, recipe, model)
 
     @staticmethod
@@ -90,7 +90,7 @@ class Setup:
             recipe = find_recipe(recipe, usual, gpu=device().type == "cuda", size=size)
         if isinstance(model, str) and model != "auto" and not is_checkpoint(model):
             check_model(model)
-        loaded, test = load(data, download=download, out=out, size=recipe.size, columns=columns)
+        loaded, test = load(data, download=download, out=out, size=recipe.decoded, columns=columns)
         return Setup.of(relabel(loaded, labels), test, recipe=recipe, model=model, size=size)
 
     def fresh_model(self, seed: int) -> nn.Module:
@@ -123,10 +123,12 @@ class Setup:
         }
 
 
-def _batches(data: Data, model: str | nn.Module, size: int, like: Batches | None = None) -> Batches:
+def _batches(
+    data: Data, model: str | nn.Module, recipe: Recipe, like: Batches | None = None
+) -> Batches:
     if isinstance(model, str) and is_checkpoint(model):
         return TokenBatches(data, model, device())
-    return batches_of(data, size=size, device=device(), like=like)
+    return batches_of(data, recipe, device(), like=like)
 
 
 def refuse_size(data: Data, size: int | None) -> None:

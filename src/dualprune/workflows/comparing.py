@@ -99,7 +99,7 @@ def compare(
     how = check_request(methods, wanted, model, recipe, data, columns, size=size)
     refuse_foreign(out, *OURS)
     samples, test = (
-        load(data, download=download, out=out, size=how.size, columns=columns)
+        load(data, download=download, out=out, size=how.decoded, columns=columns)
         if isinstance(data, str | Path)
         else (data, None)
     )
