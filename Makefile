@@ -4,13 +4,16 @@ PYTHON ?= python3.11
 # with it, differ between machines, and a CPU build that a machine has on disk may not be in the registry.
 TORCH = torch==2.13.0
 
-.PHONY: demo test check bench torture docs lock sbom clean
+.PHONY: demo test slow check bench torture docs lock sbom clean
 
 demo: .venv/installed
 	.venv/bin/dualprune demo
 
 test: check
 	.venv/bin/pytest -n 2 --dist worksteal
+
+slow: .venv/installed
+	.venv/bin/pytest -m slow
 
 check: .venv/installed
 	.venv/bin/ruff format --check && .venv/bin/ruff check && .venv/bin/mypy && .venv/bin/lint-imports

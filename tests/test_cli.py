@@ -269,7 +269,7 @@ def test_scores_of_another_run_or_of_other_epochs_are_refused(dualprune, run, tm
 def test_methods_lists_everything_and_what_cannot_be_had(dualprune):
     code, out, _ = dualprune("methods")
     assert code == 0
-    for name in (*SCORES, *SELECTORS, "SIMS", "InfoMax"):
+    for name in (*SCORES, *SELECTORS, "SIMS"):
         assert f"\n{name}\n" in out
     assert "arXiv:2502.06905" in out
 

@@ -174,7 +174,6 @@ main()
 """
 
 
-@pytest.mark.slow
 def test_the_demo_shows_that_wrong_labels_are_removed(tmp_path):
     code, printed, said = dualprune("demo", "--seeds", 1, "--out", tmp_path)
     assert code == 0, said

@@ -57,7 +57,6 @@ def test_reading_and_writing_leave_no_threads(tmp_path):
     assert done.stdout.strip() == "0"
 
 
-@pytest.mark.slow
 def test_no_process_that_loaded_torch_and_a_coreset_aborts_at_its_end(tmp_path):
     choose(RUN, keep=0.3).save(tmp_path / "coreset")
     with ThreadPoolExecutor(2) as pool:

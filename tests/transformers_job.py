@@ -131,3 +131,5 @@ def job(then=(), pruned_into=None, **options):
 
 if __name__ == "__main__":
     job(**json.loads(sys.argv[1]))
+    sys.stdout.flush()
+    os._exit(0)  # threads of Arrow that `datasets` started may abort it (apache/arrow#34314)
