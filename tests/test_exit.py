@@ -5,8 +5,6 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import pytest
-
 from dualprune import choose
 
 RUN = Path(__file__).parent / "runs" / "digits"

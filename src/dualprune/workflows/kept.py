@@ -4,7 +4,17 @@ from pathlib import Path
 from typing import Any, Literal
 
 from dualprune.coreset import Coreset
-from dualprune.data import ROWS, Data, Images, Table, Texts, replace_links, write_kept, write_tree
+from dualprune.data import (
+    NAMED,
+    ROWS,
+    Data,
+    Images,
+    Table,
+    Texts,
+    replace_links,
+    write_kept,
+    write_tree,
+)
 from dualprune.errors import InputError
 from dualprune.files import exists
 
@@ -16,12 +26,13 @@ def refuse_materialize(data: str | Path | Data | Any, how: How) -> None:
     if how is None:
         return
     if isinstance(data, str | Path):
-        if Path(data).suffix.lower() in ROWS and how == "link":
+        are_rows = Path(data).suffix.lower() in ROWS
+        if are_rows and how == "link":
             raise InputError("rows cannot be linked, only copied: say copy instead of link")
-        in_files = Path(data).is_dir() or Path(data).suffix.lower() in ROWS
+        in_memory = data in NAMED or (Path(data).is_file() and not are_rows)
     else:
-        in_files = bool(getattr(data, "files", ()))
-    if not in_files:
+        in_memory = not getattr(data, "files", ())
+    if in_memory:
         raise InputError(
             "only images that are files can be linked or copied, and only rows of a file copied"
         )
