@@ -31,7 +31,7 @@ def refuse_materialize(data: str | Path | Data | Any, how: How) -> None:
             raise InputError("rows cannot be linked, only copied: say copy instead of link")
         in_memory = data in NAMED or (Path(data).is_file() and not are_rows)
     else:
-        in_memory = not getattr(data, "files", ())
+        in_memory = not getattr(data, "files", ()) and getattr(data, "path", None) is None
     if in_memory:
         raise InputError(
             "only images that are files can be linked or copied, and only rows of a file copied"
