@@ -78,11 +78,11 @@ def train_epoch(
     draw = stream(plan.seed, epoch, 1 + processes()[0])
     observed: list[tuple[Tensor, Tensor]] = []
     model.train()
-    change = _augmentation(plan.recipe, draw)
+    change, scale = _augmentation(plan.recipe, draw), plan.recipe.lr_scale(len(plan.ids))
     inputs = data.inputs(batches[:steps], change)
     for step, (ids, batch) in enumerate(zip(batches[:steps], inputs, strict=True)):
         part = (epoch - 1 + step / len(batches)) / plan.schedule
-        optimizer.param_groups[0]["lr"] = _learning_rate(plan.recipe, part)
+        optimizer.param_groups[0]["lr"] = scale * _learning_rate(plan.recipe, part)
         logits, losses = _forward(model, data, ids, batch)
         loss = (losses * weights[ids]).mean()
         if plan.weights is not None:

@@ -1,5 +1,6 @@
 """Recipe: how to train, and how to prune afterwards."""
 
+import math
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, Literal
 
@@ -11,7 +12,8 @@ from dualprune.files import read_rows
 class Recipe:
     """An optimiser and a cosine schedule over `epochs`; the first `record` are recorded.
 
-    `momentum` and `nesterov` are those of SGD. `iterations` replaces `epochs` when training on a
+    `momentum` and `nesterov` are those of SGD. `lr_for` is the number of samples that `lr` suits.
+    `iterations` replaces `epochs` when training on a
     coreset. `crop` is the padding of random crops as a share of the image;
     where `decode` says to which side image files are decoded, crops are random and resized to
     `size` instead, and the centre is evaluated. `published` names the
@@ -34,6 +36,7 @@ class Recipe:
     crop: float
     flip: bool
     optimizer: Literal["sgd", "adamw"] = "sgd"
+    lr_for: int | None = None
     decode: int | None = None
     lr_end: float = 0.0
     judge_every: int = 1
@@ -45,6 +48,16 @@ class Recipe:
     def decoded(self) -> int:
         """Side in pixels of the squares that image files are decoded to."""
         return self.decode or self.size
+
+    def lr_scale(self, samples: int) -> float:
+        """Factor of the learning rate: with more samples than `lr_for` there are more steps.
+
+        In as many epochs a model would learn wrong labels by heart, so that none stands out.
+
+        >>> recipes()["text"].lr_scale(20_000)
+        0.5
+        """
+        return 1.0 if self.lr_for is None else math.sqrt(self.lr_for / samples)
 
     def stated(self) -> dict[str, Any]:
         """Give the fields that training depends on and that differ from their defaults."""
