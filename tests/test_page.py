@@ -666,6 +666,8 @@ def test_comparisons_are_brought_together_over_seeds():
     assert whole.method == "all the data"
     assert len({whole.color, dual.color, random.color}) == 3
     assert summarise([]) == []
+    untimed = replace(LINES[0], values={"accuracy": 0.5})
+    assert summarise([untimed]) == []
 
 
 def test_a_comparison_of_which_nothing_was_trained_in_full_has_no_times():

@@ -35,6 +35,8 @@ def test_logits_must_be_floats(tmp_path):
         (np.zeros((4, 3), int), "floats, got torch.int64"),
         (None, "an array of real numbers, got object"),
         ([[1.0], [1.0, 2.0]], "an array of real numbers: "),
+        (np.zeros((4, 3), np.ulonglong), "of a type that torch has, got uint64"),
+        (2**63, "of a type that torch has, got uint64"),
     ]:
         with pytest.raises(InputError, match=f"logits must be {told}"):
             recorder.update(logits, [0, 0, 0, 0], [0, 1, 2, 3])

@@ -85,7 +85,11 @@ def as_row(name: str, values: Any, logits: Tensor) -> Tensor:
 def _tensor(name: str, values: Any) -> Tensor:
     if isinstance(values, Tensor):
         return values
-    return torch.tensor(as_array(name, values))  # a copy, since it may be read-only
+    array = as_array(name, values)
+    try:
+        return torch.tensor(array)  # a copy, since it may be read-only
+    except TypeError as error:
+        raise InputError(f"{name} must be of a type that torch has, got {array.dtype}") from error
 
 
 def _two_dimensional(logits: Tensor, classes: int) -> Tensor:

@@ -42,7 +42,7 @@ class Compared:
 
 def summarise(results: Sequence[Result]) -> list[Compared]:
     """Summarise the results of trainings, one entry per method and share kept."""
-    trained = [line for line in results if "accuracy" in line.values]
+    trained = [line for line in results if {"accuracy", "training_seconds"} <= {*line.values}]
     seconds = [line.values["training_seconds"] for line in trained if line.pruned == 0]
     full = mean(seconds or [nan])
     groups: dict[tuple[str, float], list[Result]] = {}
