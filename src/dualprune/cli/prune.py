@@ -1,6 +1,6 @@
 """`dualprune prune`: from labelled data to the part that is worth training on."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -127,7 +127,8 @@ def _summary(coreset: Coreset) -> Iterator[str]:
         yield f"setting    {how}: {published} setting for {training.data}"
         if training.size:
             yield f"images     the model saw them at {training.size} x {training.size} pixels"
-        yield from _columns(training.columns)
+        for line in training.read_as:
+            yield f"columns    {line}"
     *kept, sha = kept_lines(card)
     yield from kept
     if training is not None:
@@ -142,20 +143,6 @@ def _summary(coreset: Coreset) -> Iterator[str]:
         )
         yield f"worth it   {card.worth}"
     yield sha
-
-
-def _columns(lines: Sequence[str]) -> Iterator[str]:
-    """Say how the columns of a table were read, those of one kind together.
-
-    >>> [*_columns(["age: number", "pay: number", "job: category of 9"])]
-    ['columns    2 x number: age, pay', 'columns    1 x category of 9: job']
-    """
-    kinds: dict[str, list[str]] = {}
-    for line in lines:
-        name, _, kind = line.rpartition(": ")
-        kinds.setdefault(kind, []).append(name)
-    for kind, names in kinds.items():
-        yield f"columns    {len(names)} x {kind}: {', '.join(names)}"
 
 
 def _compared(check: Check) -> Iterator[str]:

@@ -75,6 +75,15 @@ class Training:
     flags: list[str] = field(default_factory=list)
 
     @property
+    def read_as(self) -> list[str]:
+        """How the columns of a table were read, those of one kind together."""
+        kinds: dict[str, list[str]] = {}
+        for line in self.columns:
+            name, _, kind = line.rpartition(": ")
+            kinds.setdefault(kind, []).append(name)
+        return [f"{len(names)} x {kind}: {', '.join(names)}" for kind, names in kinds.items()]
+
+    @property
     def repeated(self) -> str:
         """What is to be said of the duplicates."""
         what = "pixels" if self.kind == "images" else "content"

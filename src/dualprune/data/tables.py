@@ -122,7 +122,7 @@ class Table:
     def snippets(self, ids: Array) -> list[str]:
         """Names and values of the columns of each of these rows, cut to 300 characters."""
         columns = self.columns.take(pa.array(ids)).columns
-        texts = [column.cast(pa.large_string()).fill_null("").to_pylist() for column in columns]
+        texts = [_as_texts(column) for column in columns]
         rows = (
             zip(self.columns.column_names, row, strict=True) for row in zip(*texts, strict=True)
         )
@@ -215,6 +215,14 @@ def _columns(rows: pa.Table, origin: str) -> tuple[dict[str, Column], tuple[str,
     lines = {name: f"left out, {reason}" for name, reason in against.items()}
     lines |= {name: column.described for name, column in used.items()}
     return used, tuple(f"{name}: {lines[name]}" for name in columns)
+
+
+def _as_texts(column: pa.ChunkedArray) -> list[str]:
+    """Values as a person reads them: numbers with six digits, nothing for what is missing."""
+    if pa.types.is_floating(column.type):
+        return ["" if value is None else f"{value:.6g}" for value in column.to_pylist()]
+    texts: list[str] = column.cast(pa.large_string()).fill_null("").to_pylist()
+    return texts
 
 
 def _comparable(column: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -48,7 +48,7 @@ def rows(facts: Facts) -> Iterator[tuple[str, str]]:
         if training.size:
             yield "Images", f"the model saw them at {training.size} x {training.size} pixels"
         if training.columns:
-            yield "Columns", safe_text("; ".join(training.columns), 2000)
+            yield "Columns", safe_text("; ".join(training.read_as), 2000)
     elif run.description.notes:
         yield "Notes", safe_text(run.description.notes, 300)
     mode = {"train": "training", "eval": "evaluation"}[run.description.mode]
