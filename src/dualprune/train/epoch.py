@@ -78,7 +78,8 @@ def train_epoch(
     draw = stream(plan.seed, epoch, 1 + processes()[0])
     observed: list[tuple[Tensor, Tensor]] = []
     model.train()
-    change, scale = _augmentation(plan.recipe, draw), plan.recipe.lr_scale(len(plan.ids))
+    change = _augmentation(plan.recipe, draw)
+    scale = plan.recipe.lr_scale(max(1, len(chosen.train)) * plan.schedule)
     inputs = data.inputs(batches[:steps], change)
     for step, (ids, batch) in enumerate(zip(batches[:steps], inputs, strict=True)):
         part = (epoch - 1 + step / len(batches)) / plan.schedule

@@ -12,7 +12,8 @@ from dualprune.files import read_rows
 class Recipe:
     """An optimiser and a cosine schedule over `epochs`; the first `record` are recorded.
 
-    `momentum` and `nesterov` are those of SGD. `lr_for` is the number of samples that `lr` suits.
+    `momentum` and `nesterov` are those of SGD. `lr_for` is how many samples, all epochs
+    together, `lr` suits.
     `iterations` replaces `epochs` when training on a
     coreset. `crop` is the padding of random crops as a share of the image;
     where `decode` says to which side image files are decoded, crops are random and resized to
@@ -49,12 +50,13 @@ class Recipe:
         """Side in pixels of the squares that image files are decoded to."""
         return self.decode or self.size
 
-    def lr_scale(self, samples: int) -> float:
-        """Factor of the learning rate: with more samples than `lr_for` there are more steps.
+    def lr_scale(self, samples: float) -> float:
+        """Factor of the learning rate of a training on so many samples, all epochs together.
 
-        In as many epochs a model would learn wrong labels by heart, so that none stands out.
+        With more than `lr_for` there are more steps, in which a model would learn wrong labels by
+        heart, so that none stands out.
 
-        >>> recipes()["text"].lr_scale(20_000)
+        >>> recipes()["text"].lr_scale(20_000 * 30)
         0.5
         """
         return 1.0 if self.lr_for is None else math.sqrt(self.lr_for / samples)
