@@ -72,7 +72,7 @@ class TokenBatches:
 
 
 class Checkpoint(nn.Module):
-    """Logits of a sequence classifier from numbers of tokens; `last_features` feed its head."""
+    """Logits of a sequence classifier from numbers of tokens."""
 
     def __init__(self, checkpoint: str, classes: int, padding: int) -> None:
         super().__init__()
