@@ -1,7 +1,7 @@
 """Write the samples that are kept: image files as a folder tree, rows in the format they had."""
 
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from dualprune.coreset import Coreset
 from dualprune.data import (
@@ -21,17 +21,18 @@ from dualprune.files import exists
 How = Literal["link", "copy"] | None
 
 
-def refuse_materialize(data: str | Path | Data | Any, how: How) -> None:
+def refuse_materialize(data: str | Path | Data, how: How) -> None:
     """Refuse, before anything is read, to link or copy what is no file, or to link rows."""
     if how is None:
         return
     if isinstance(data, str | Path):
         are_rows = Path(data).suffix.lower() in ROWS
-        if are_rows and how == "link":
-            raise InputError("rows cannot be linked, only copied: say copy instead of link")
         in_memory = data in NAMED or (Path(data).is_file() and not are_rows)
     else:
+        are_rows = isinstance(data, Texts | Table)
         in_memory = not getattr(data, "files", ()) and getattr(data, "path", None) is None
+    if are_rows and how == "link":
+        raise InputError("rows cannot be linked, only copied: say copy instead of link")
     if in_memory:
         raise InputError(
             "only images that are files can be linked or copied, and only rows of a file copied"
