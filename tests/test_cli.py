@@ -16,7 +16,7 @@ import pytest
 import typer
 
 from dualprune import Coreset, Run, score, select
-from dualprune.cli.__main__ import app
+from dualprune.cli.__main__ import COMMANDS, app, load
 from dualprune.method import Arrays
 from dualprune.run.signals import SIGNALS
 from dualprune.run.writer import write_part
@@ -389,29 +389,47 @@ def test_the_version_is_printed(dualprune):
     assert dualprune("--version") == (0, f"dualprune {version('dualprune')}\n", "")
 
 
-def commands(group=None, *above):
+def test_the_list_of_commands_says_what_their_own_help_begins_with():
+    helps = {name: " ".join(load(name).help.split("\n\n")[0].split()) for name in COMMANDS}
+    assert helps == COMMANDS
+    assert list(typer.main.get_command(app).commands) == list(COMMANDS)
+
+
+def test_the_list_of_commands_needs_none_of_their_files():
+    code = """
+import sys
+sys.argv = ["dualprune", "--help"]
+from dualprune.cli.__main__ import main
+try:
+    main()
+finally:
+    print(sorted({"numpy", "pyarrow", "scipy", "torch"} & set(sys.modules)))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.endswith("[]\n")
+
+
+def commands(group, *above):
     """Give every command as the words to type, with what typer made of it."""
-    group = typer.main.get_command(app) if group is None else group
-    for name, command in group.commands.items():
+    for name, command in group.items():
         yield (*above, name), command
-        if hasattr(command, "commands"):
-            yield from commands(command, *above, name)
+        yield from commands(getattr(command, "commands", {}), *above, name)
 
 
-COMMANDS = dict(commands())
+TYPED = dict(commands({name: load(name) for name in COMMANDS}))
 
 
-@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
+@pytest.mark.parametrize("words", TYPED, ids=" ".join)
 def test_every_help_has_examples_that_can_be_typed(dualprune, words):
     code, printed, _ = dualprune(*words, "-h")
-    _, *examples = COMMANDS[words].epilog.split("\n\n")
+    _, *examples = TYPED[words].epilog.split("\n\n")
     assert code == 0
     assert examples
     for example in examples:
         _, _, typed = example.partition("dualprune ")
         typed = typed.split()
-        depth = 2 if tuple(typed[:2]) in COMMANDS else 1
-        COMMANDS[tuple(typed[:depth])].make_context("dualprune", typed[depth:])
+        depth = 2 if tuple(typed[:2]) in TYPED else 1
+        TYPED[tuple(typed[:depth])].make_context("dualprune", typed[depth:])
         assert " ".join(typed) in " ".join(printed.split())
 
 

@@ -16,7 +16,7 @@ from tests.commands import dualprune
 from tests.photos import striped
 
 from dualprune import Coreset, Method, Recorder, Run, audit, choose
-from dualprune.cli.__main__ import app
+from dualprune.cli.__main__ import COMMANDS, load
 from dualprune.data import load
 from dualprune.errors import DualpruneError
 from dualprune.files import read_json, seal, write_json
@@ -247,11 +247,11 @@ def type_words(home, chance):
 
 
 def words_of(chance):
-    command, name = typer.main.get_command(app), ""
-    while hasattr(command, "commands"):
-        name = chance.choice(sorted(command.commands.keys() - {"demo"}))
+    yield (name := chance.choice(sorted(COMMANDS.keys() - {"demo"})))
+    command = load(name)
+    if hasattr(command, "commands"):
+        yield (name := chance.choice(sorted(command.commands)))
         command = command.commands[name]
-        yield name
     for parameter in command.params:
         flag = max(parameter.opts, key=len)
         if parameter.param_type_name == "argument":

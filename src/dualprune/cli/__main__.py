@@ -2,31 +2,60 @@
 
 import sys
 import warnings
-from typing import Annotated
+from importlib import import_module
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
 import dualprune
-from dualprune.cli.audit import audit
-from dualprune.cli.compare import compare
-from dualprune.cli.demo import demo
-from dualprune.cli.doctor import doctor
-from dualprune.cli.edit import edit
 from dualprune.cli.examples import epilog
-from dualprune.cli.import_ import import_
-from dualprune.cli.methods import methods
 from dualprune.cli.printing import visible
-from dualprune.cli.prune import prune
-from dualprune.cli.record import record
-from dualprune.cli.report import report
-from dualprune.cli.reproduce import reproduce
-from dualprune.cli.score import app as score
-from dualprune.cli.select import app as select
-from dualprune.cli.train import train
 from dualprune.errors import DualpruneError, needing_torch
 
-_RESUMING = (demo, prune, record, train, compare, reproduce)
+COMMANDS = {
+    "demo": "Prune the bundled digits, a tenth of them with wrong labels, and show what it saves.",
+    "prune": "Record a short training, score every sample, keep what is worth training on.",
+    "record": "Train and record; under torchrun every process takes its share.",
+    "import": "Make a run from losses or probabilities that you already have; prints its path.",
+    "score": "Give every sample a score; prints the file's path.",
+    "select": "Choose what to keep; prints the folder's path.",
+    "edit": "Drop, add or keep exactly the samples that the page saved as ids.csv.",
+    "train": "Train on a coreset or on everything; "
+    "the accuracy is printed and stored in result.json.",
+    "compare": "Train on what each method keeps, "
+    "and show accuracies with their deviation over seeds.",
+    "report": "Write one HTML file: the map of the samples, what was kept, "
+    "which labels are suspect.",
+    "audit": "List the labels that are probably wrong: the model believed another class more.",
+    "reproduce": "Run an experiment of the paper and show our numbers beside the paper's.",
+    "methods": "List every method: what it keeps, what it needs, its knobs, its paper.",
+    "doctor": "Read all of a run and say what is there; "
+    "the exit code is 1 if anything is damaged.",
+}
+"""Every command with the first line of its help, so that the list needs none of their files."""
+_RESUMING = ("demo", "prune", "record", "train", "compare", "reproduce")
 _INTERRUPTED = 130
+
+
+def load(name: str) -> Any:
+    """Load the file of a command, and give what typer makes of it."""
+    module = import_module(f"dualprune.cli.{'import_' if name == 'import' else name}")
+    app = getattr(module, "app", None)
+    if app is None:
+        app = typer.Typer(add_completion=False)
+        function = getattr(module, module.__name__.rpartition(".")[2])
+        app.command(name, epilog=epilog(name))(function)
+    return typer.main.get_command(app)
+
+
+class _Later(TyperCommand):
+    """A command whose file is loaded when it is used."""
+
+    def make_context(self, info_name: str | None, *words: Any, **extra: Any) -> Any:
+        """Let the command itself read its words."""
+        return load(self.name or "").make_context(info_name, *words, **extra)
+
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -35,11 +64,8 @@ app = typer.Typer(
     help="Find the small part of a training set that is worth training on.",
     epilog=epilog("prune"),
 )
-app.command("import", epilog=epilog("import"))(import_)
-app.add_typer(score, name="score")
-app.add_typer(select, name="select")
-for _command in (*_RESUMING, edit, report, audit, methods, doctor):
-    app.command(epilog=epilog(_command.__name__))(_command)
+for _name, _summary in COMMANDS.items():
+    app.command(_name, cls=_Later, help=_summary)(lambda: None)
 
 
 def _show_version(wanted: bool) -> None:
@@ -69,8 +95,7 @@ def main() -> None:
         sys.exit(2)
     except SystemExit as end:
         if end.code == _INTERRUPTED:
-            resumes = sys.argv[1] in [command.__name__ for command in _RESUMING]
-            more = "; run the same command again: it resumes" if resumes else ""
+            more = "; run the same command again: it resumes" if sys.argv[1] in _RESUMING else ""
             _say(f"interrupted{more}", start="\n" if sys.stderr.isatty() else "")
         raise
 

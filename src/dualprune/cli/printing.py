@@ -13,9 +13,8 @@ from rich.table import Column
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from dualprune.coreset import Card
-
 if TYPE_CHECKING:
+    from dualprune.coreset import Card
     from dualprune.experiments.table import Table
 
 
@@ -38,7 +37,7 @@ def say(line: str, *, err: bool = False) -> None:
     typer.echo(visible(line), err=err)
 
 
-def kept_lines(card: Card) -> Iterator[str]:
+def kept_lines(card: "Card") -> Iterator[str]:
     """Say what was kept, and how to tell that it is the same."""
     share = f"{card.k / card.readable:.1%}"
     yield f"kept       {card.k:,} of {card.readable:,} ({share}) with {card.method}"

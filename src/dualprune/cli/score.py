@@ -44,6 +44,7 @@ def _score(
 
 app = typer.Typer(
     no_args_is_help=True,
+    add_completion=False,
     help="Give every sample a score; prints the file's path.",
     epilog=epilog("score"),
 )

@@ -143,6 +143,7 @@ def _pair(text: str) -> tuple[str, str]:
 
 app = typer.Typer(
     no_args_is_help=True,
+    add_completion=False,
     help="Choose what to keep; prints the folder's path.",
     epilog=epilog("select"),
 )
