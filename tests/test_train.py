@@ -112,6 +112,15 @@ def augmented_by_hand(batch, crop, flip, draw):
     return np.stack(images)
 
 
+@pytest.mark.parametrize("optimizer", ["sgd", "adamw"])
+def test_a_convolutional_model_resumes_to_the_same_bits(tmp_path, optimizer):
+    this = setup(optimizer=optimizer, lr=0.01)
+    record(this, tmp_path / "whole", epochs=3)
+    for epochs in (1, 3):
+        record(this, tmp_path / "resumed", epochs=epochs)
+    assert equal(weights(tmp_path / "whole"), weights(tmp_path / "resumed"))
+
+
 @pytest.mark.parametrize("flip", [True, False])
 @pytest.mark.parametrize("crop", [0, 0.125, 0.5])
 @pytest.mark.parametrize("shape", [(8, 8, 1), (7, 5, 3), (4, 9, 3), (1, 1, 1)])

@@ -30,8 +30,7 @@ COMMANDS = {
     "audit": "List the labels that are probably wrong: the model believed another class more.",
     "reproduce": "Run an experiment of the paper and show our numbers beside the paper's.",
     "methods": "List every method: what it keeps, what it needs, its knobs, its paper.",
-    "doctor": "Read all of a run and say what is there; "
-    "the exit code is 1 if anything is damaged.",
+    "doctor": "Read all of a run and say what is there; the exit code is 1 if anything is damaged.",
 }
 """Every command with the first line of its help, so that the list needs none of their files."""
 _RESUMING = ("demo", "prune", "record", "train", "compare", "reproduce")

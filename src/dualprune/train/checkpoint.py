@@ -84,8 +84,17 @@ def _fill(model: nn.Module, optimizer: Optimizer, tensors: dict[str, Tensor]) ->
     for name, parameter in model.named_parameters():
         for entry, prefix in _OPTIMIZER.items():
             if (value := tensors.get(f"{prefix}.{name}")) is not None:
-                where = "cpu" if entry == "step" else parameter.device
-                optimizer.state[parameter][entry] = value.to(where)
+                optimizer.state[parameter][entry] = _like(parameter, value)
+
+
+def _like(parameter: nn.Parameter, value: Tensor) -> Tensor:
+    """Put a value where its parameter is, and in the same order in memory.
+
+    Fused optimisers go through both as they lie there; they also want their step on the device.
+    """
+    if value.shape != parameter.shape:
+        return value.to(parameter.device)
+    return torch.empty_like(parameter, requires_grad=False).copy_(value)
 
 
 def _under(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:

@@ -56,7 +56,11 @@ def together() -> Iterator[None]:
     if int(os.environ.get("WORLD_SIZE", "1")) == 1 or distributed.is_initialized():
         yield
         return
-    distributed.init_process_group("nccl" if torch.cuda.is_available() else "gloo")
+    backend = "gloo"
+    if torch.cuda.is_available():
+        backend = "nccl"
+        torch.cuda.set_device(device())  # or barriers and pinned memory of all would use the first
+    distributed.init_process_group(backend)
     try:
         yield
     finally:
