@@ -16,7 +16,7 @@ import pytest
 import typer
 
 from dualprune import Coreset, Run, score, select
-from dualprune.cli.__main__ import COMMANDS, app, load
+from dualprune.cli.__main__ import COMMANDS, app, load_command
 from dualprune.method import Arrays
 from dualprune.run.signals import SIGNALS
 from dualprune.run.writer import write_part
@@ -390,7 +390,7 @@ def test_the_version_is_printed(dualprune):
 
 
 def test_the_list_of_commands_says_what_their_own_help_begins_with():
-    helps = {name: " ".join(load(name).help.split("\n\n")[0].split()) for name in COMMANDS}
+    helps = {name: " ".join(load_command(name).help.split("\n\n")[0].split()) for name in COMMANDS}
     assert helps == COMMANDS
     assert list(typer.main.get_command(app).commands) == list(COMMANDS)
 
@@ -416,7 +416,7 @@ def commands(group, *above):
         yield from commands(getattr(command, "commands", {}), *above, name)
 
 
-TYPED = dict(commands({name: load(name) for name in COMMANDS}))
+TYPED = dict(commands({name: load_command(name) for name in COMMANDS}))
 
 
 @pytest.mark.parametrize("words", TYPED, ids=" ".join)

@@ -109,20 +109,19 @@ def test_update_keeps_neither_the_graph_nor_the_users_memory(tmp_path):
 def test_what_lies_on_the_device_is_checked_at_the_end_of_the_epoch(
     tmp_path, labels, ids, message, signals
 ):
-    updated = False
-    with pytest.raises(InputError, match=message), new(tmp_path, signals=signals) as recorder:
-        recorder.update(torch.zeros(4, 3, device=GPU), *on(GPU, *map(torch.tensor, (labels, ids))))
-        updated = True
+    recorder = new(tmp_path, signals=signals)
+    recorder.update(torch.zeros(4, 3, device=GPU), *on(GPU, *map(torch.tensor, (labels, ids))))
+    with pytest.raises(InputError, match=message):
         recorder.end_epoch()
-    assert updated
     torch.cuda.synchronize()  # an index out of range would have ended the device's work for good
     assert Run(tmp_path / "run").epochs == 0
 
 
 def test_a_label_between_the_two_of_a_one_logit_model_is_refused(tmp_path):
     labels = torch.tensor([0.0, 1.0, 0.5, 1.0], device=GPU)
-    with pytest.raises(InputError, match="label of id 2"), new(tmp_path, classes=2) as recorder:
-        recorder.update(torch.zeros(4, 1, device=GPU), labels, torch.arange(4))
+    recorder = new(tmp_path, classes=2)
+    recorder.update(torch.zeros(4, 1, device=GPU), labels, torch.arange(4))
+    with pytest.raises(InputError, match="the label of id 2 is -1"):
         recorder.end_epoch()
 
 
@@ -130,25 +129,25 @@ def test_logits_that_are_not_finite_are_missing_or_refused(tmp_path):
     logits = torch.zeros(4, 3, device=GPU)
     logits[2, 1] = NAN
     labels, ids = on(GPU, torch.tensor([0, 1, 2, 0]), torch.arange(4))
-    with new(tmp_path / "lenient") as recorder, pytest.warns(RuntimeWarning, match="id 2"):
+    with new(tmp_path / "lenient") as recorder:
         recorder.update(logits, labels, ids)
-        recorder.end_epoch()
+        with pytest.warns(RuntimeWarning, match="id 2"):
+            recorder.end_epoch()
     missing = np.isnan(Run(tmp_path / "lenient" / "run")["loss"])
     assert missing.tolist() == [[False, False, True, False]]
-    with pytest.raises(InputError, match="id 2"), new(tmp_path / "strict", strict=True) as recorder:
-        recorder.update(logits, labels, ids)
+    recorder = new(tmp_path / "strict", strict=True)
+    recorder.update(logits, labels, ids)
+    with pytest.raises(InputError, match="id 2"):
         recorder.end_epoch()
 
 
 @pytest.mark.parametrize("ids_on", ["cpu", GPU])
 def test_values_on_the_device(tmp_path, ids_on):
     losses = torch.tensor([0.5, NAN, 2.0, 0.0], device=GPU)
-    with (
-        Recorder(tmp_path / "run", samples=4) as recorder,
-        pytest.warns(RuntimeWarning, match="id 1"),
-    ):
+    with Recorder(tmp_path / "run", samples=4) as recorder:
         recorder.update_values(torch.arange(4).to(ids_on), loss=losses)
-        recorder.end_epoch()
+        with pytest.warns(RuntimeWarning, match="id 1"):
+            recorder.end_epoch()
     np.testing.assert_array_equal(Run(tmp_path / "run")["loss"], [[0.5, NAN, 2.0, 0.0]])
 
 

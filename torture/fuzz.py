@@ -16,7 +16,7 @@ from tests.commands import dualprune
 from tests.photos import striped
 
 from dualprune import Coreset, Method, Recorder, Run, audit, choose
-from dualprune.cli.__main__ import COMMANDS, load
+from dualprune.cli.__main__ import COMMANDS, load_command
 from dualprune.data import load
 from dualprune.errors import DualpruneError
 from dualprune.files import read_json, seal, write_json
@@ -248,7 +248,7 @@ def type_words(home, chance):
 
 def words_of(chance):
     yield (name := chance.choice(sorted(COMMANDS.keys() - {"demo"})))
-    command = load(name)
+    command = load_command(name)
     if hasattr(command, "commands"):
         yield (name := chance.choice(sorted(command.commands)))
         command = command.commands[name]

@@ -37,7 +37,7 @@ _RESUMING = ("demo", "prune", "record", "train", "compare", "reproduce")
 _INTERRUPTED = 130
 
 
-def load(name: str) -> Any:
+def load_command(name: str) -> Any:
     """Load the file of a command, and give what typer makes of it."""
     module = import_module(f"dualprune.cli.{'import_' if name == 'import' else name}")
     app = getattr(module, "app", None)
@@ -53,7 +53,7 @@ class _Later(TyperCommand):
 
     def make_context(self, info_name: str | None, *words: Any, **extra: Any) -> Any:
         """Let the command itself read its words."""
-        return load(self.name or "").make_context(info_name, *words, **extra)
+        return load_command(self.name or "").make_context(info_name, *words, **extra)
 
 
 app = typer.Typer(
