@@ -14,6 +14,7 @@ from benchmarks import (
     recording,
     sampling,
     scaling,
+    starting,
     training,
     waves,
 )
@@ -21,6 +22,7 @@ from benchmarks import (
 PARTS = {
     part.__name__.rpartition(".")[2]: part
     for part in (
+        starting,
         memory,
         disk,
         sampling,
