@@ -4,7 +4,7 @@ PYTHON ?= python3.11
 # with it, differ between machines, and a CPU build that a machine has on disk may not be in the registry.
 TORCH = torch==2.13.0
 
-CORE = $(addprefix tests/test_,$(addsuffix .py,apply coreset data_npz data_rows data_tables data_texts doctor \
+CORE = $(addprefix tests/test_,$(addsuffix .py,coreset data_npz data_rows data_tables data_texts \
 	features_methods geometry method run scores select* several_runs signals_on_disk signatures values waves without_torch))
 
 .PHONY: demo test core slow check bench torture docs release lock sbom clean

@@ -22,6 +22,8 @@ from release.contents import problems, project
 HERE = Path(__file__).parent
 PYTHONS = [f"3.{minor}" for minor in range(11, 20)]
 EVERYTHING = ("torch", "sklearn", "fast", "report", "plot", "knn")
+FOR_WORK = ("dev", "docs")
+"""Extras for those who work on the package, which no user needs."""
 TYPED = {"core": (), "torch": ("torch",), "all": EVERYTHING}
 """Environments in which every command is typed, and the extras that they have."""
 
@@ -45,7 +47,7 @@ def environments() -> Iterator[Environment]:
             yield Environment(python, "core")
     extras = project()["optional-dependencies"]
     for extra in extras if isinstance(extras, dict) else ():
-        if extra != "dev":
+        if extra not in FOR_WORK:
             yield Environment(PYTHONS[0], extra)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 from release import commands, smoke
-from release.__main__ import EVERYTHING, environments
+from release.__main__ import EVERYTHING, FOR_WORK, environments
 
 import dualprune
 from dualprune.cli.__main__ import COMMANDS
@@ -77,8 +77,9 @@ def test_a_workflow_calls_what_a_person_types(name, job):
 
 
 def test_every_extra_is_used_and_every_command_typed():
-    assert set(EXTRAS) == {*smoke.USES, "all", "dev"} - {"core"}
+    extras = set(EXTRAS) - set(FOR_WORK)
+    assert extras == {*smoke.USES, "all"} - {"core"}
     assert EXTRAS["all"] == [f"dualprune[{','.join(EVERYTHING)}]"]
-    assert {one.extra for one in environments()} == {"core", *EXTRAS} - {"dev"}
+    assert {one.extra for one in environments()} == {"core", *extras}
     typed = {words.split()[0] for words in commands.COMMANDS}
     assert typed == {*COMMANDS, "--version", "--help"}

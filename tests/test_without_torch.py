@@ -83,6 +83,31 @@ except MissingError as error:
     assert printed == SAID
 
 
+@pytest.mark.parametrize(
+    ("name", "module", "extra"),
+    [
+        ("sklearn", "sklearn", "sklearn"),
+        ("lightning", "lightning", "lightning"),
+        ("lightning", "torch", "lightning"),
+        ("transformers", "datasets", "hf"),
+        ("transformers", "torch", "hf"),
+        ("ray", "ray", "ray"),
+    ],
+)
+def test_an_integration_says_what_to_install(name, module, extra):
+    printed = python(f"""
+import sys
+sys.modules["{module}"] = None
+from dualprune import MissingError
+try:
+    import dualprune.integrations.{name}
+except MissingError as error:
+    print(error)
+""")
+    said = f"this needs {module}, which is not installed: pip install 'dualprune[{extra}]'\n"
+    assert printed == said
+
+
 SAID = "this needs torch, which is not installed: pip install 'dualprune[torch]'\n"
 COMMAND = """
 import sys

@@ -8,7 +8,7 @@ Names are loaded when first used; importing this package never loads torch.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from dualprune.errors import needing_torch
+from dualprune.errors import needing
 
 if TYPE_CHECKING:
     from dualprune import dynamic, score, select
@@ -64,7 +64,7 @@ def __getattr__(name: str) -> Any:
     if name in _MODULES:
         return import_module(f"dualprune.{name}")
     if name in _HOMES or name.endswith("Error"):
-        with needing_torch():
+        with needing("torch"):
             return getattr(import_module(f"dualprune.{_HOMES.get(name, 'errors')}"), name)
     raise AttributeError(f"module 'dualprune' has no attribute {name!r}")
 

@@ -8,7 +8,13 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
 
-_WITH_TORCH = ("torch", "safetensors", "sklearn")
+_BRINGS = {
+    "torch": ("torch", "safetensors", "sklearn"),
+    "sklearn": ("sklearn",),
+    "lightning": ("lightning", "torch"),
+    "hf": ("transformers", "datasets", "accelerate", "torch"),
+    "ray": ("ray",),
+}  # modules that an extra installs
 
 
 class DualpruneError(Exception):
@@ -36,16 +42,16 @@ class WorkerError(DualpruneError, RuntimeError):
 
 
 @contextmanager
-def needing_torch() -> Iterator[None]:
-    """Say what to install where torch, or what is installed with it, is missing."""
+def needing(extra: str) -> Iterator[None]:
+    """Say what to install where something that an extra brings is missing."""
     try:
         yield
     except ModuleNotFoundError as error:
         missing = (error.name or "").partition(".")[0]
-        if missing not in _WITH_TORCH:
+        if missing not in _BRINGS[extra]:
             raise
         raise MissingError(
-            f"this needs {missing}, which is not installed: pip install 'dualprune[torch]'"
+            f"this needs {missing}, which is not installed: pip install 'dualprune[{extra}]'"
         ) from error
 
 

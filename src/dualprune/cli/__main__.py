@@ -11,7 +11,7 @@ from typer.core import TyperCommand
 import dualprune
 from dualprune.cli.examples import epilog
 from dualprune.cli.printing import visible
-from dualprune.errors import DualpruneError, needing_torch
+from dualprune.errors import DualpruneError, needing
 
 COMMANDS = {
     "demo": "Prune the bundled digits, a tenth of them with wrong labels, and show what it saves.",
@@ -87,7 +87,7 @@ def main() -> None:
     """Run a command; a mistake of the user is one sentence, anything else keeps its traceback."""
     warnings.formatwarning = lambda message, *_: f"dualprune: {visible(str(message))}\n"
     try:
-        with needing_torch():
+        with needing("torch"):
             app()
     except DualpruneError as error:
         _say(str(error))

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from dualprune.errors import InputError, MissingError
+from dualprune.errors import InputError
 from dualprune.run.ranges import Map
 
 _SECONDS = 5.0  # between plain lines
@@ -28,12 +28,8 @@ def engine_map(engine: Literal["threads", "ray"], address: str | None) -> Map | 
         if address is not None:
             raise InputError(f"--address {address} is of a Ray cluster; say --engine ray, too")
         return None
-    try:
-        from dualprune.integrations.ray import ray_map  # noqa: PLC0415 - only who wants it has it
-    except ModuleNotFoundError as error:
-        raise MissingError(
-            "this needs ray, which is not installed: pip install 'dualprune[ray]'"
-        ) from error
+    from dualprune.integrations.ray import ray_map  # noqa: PLC0415 - only who wants it has it
+
     return _watched(ray_map(address))
 
 

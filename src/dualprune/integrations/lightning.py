@@ -13,17 +13,19 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from lightning.pytorch import Callback, LightningModule, Trainer
-from torch import Tensor, nn
-from torch.utils.hooks import RemovableHandle
-
 from dualprune.arguments import checked
-from dualprune.errors import InputError
-from dualprune.integrations.recording import Recording
-from dualprune.integrations.torch import PrunedSampler, indexed
-from dualprune.record import Indexed, Recorder
-from dualprune.record.signals import Signal
+from dualprune.errors import InputError, needing
 from dualprune.run.signals import DEFAULT
+
+with needing("lightning"):
+    from lightning.pytorch import Callback, LightningModule, Trainer
+    from torch import Tensor, nn
+    from torch.utils.hooks import RemovableHandle
+
+    from dualprune.integrations.recording import Recording
+    from dualprune.integrations.torch import PrunedSampler, indexed
+    from dualprune.record import Indexed, Recorder
+    from dualprune.record.signals import Signal
 
 
 class RecordDynamics(Callback):

@@ -12,12 +12,13 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any
 
-import ray
-from ray.exceptions import GetTimeoutError, RayError, RayTaskError
-
 from dualprune.arguments import checked
-from dualprune.errors import DualpruneError, WorkerError
+from dualprune.errors import DualpruneError, WorkerError, needing
 from dualprune.run.ranges import Map
+
+with needing("ray"):
+    import ray
+    from ray.exceptions import GetTimeoutError, RayError, RayTaskError
 
 _SECONDS = 10.0  # for a cluster to answer
 _RETRIES = 3  # of a range whose worker died

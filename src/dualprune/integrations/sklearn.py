@@ -6,15 +6,9 @@ from typing import Any, Self
 
 import numpy as np
 from scipy.sparse import issparse
-from sklearn.base import BaseEstimator, clone
-from sklearn.neural_network import MLPClassifier
-from sklearn.preprocessing import StandardScaler
-from sklearn.utils import Tags, _safe_indexing, check_random_state, get_tags, indexable
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import validate_data
 
 from dualprune.arguments import checked
-from dualprune.errors import InputError
+from dualprune.errors import InputError, needing
 from dualprune.integrations.logits import signals_of
 from dualprune.method import Method, find_method, for_classes, needs, warn_of_short
 from dualprune.method.arrays import arrays_for
@@ -27,6 +21,14 @@ from dualprune.select import budget
 from dualprune.select.budget import Amount
 from dualprune.select.candidates import Balance
 from dualprune.signatures import Array, check_knobs, inputs
+
+with needing("sklearn"):
+    from sklearn.base import BaseEstimator, clone
+    from sklearn.neural_network import MLPClassifier
+    from sklearn.preprocessing import StandardScaler
+    from sklearn.utils import Tags, _safe_indexing, check_random_state, get_tags, indexable
+    from sklearn.utils.multiclass import check_classification_targets
+    from sklearn.utils.validation import validate_data
 
 _FIRST_TREES: dict[str, Callable[[int], Any]] = {
     "iteration_range": lambda trees: (0, trees),  # XGBoost

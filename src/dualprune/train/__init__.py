@@ -1,8 +1,8 @@
 """Train: to record without a loop of one's own, and to measure how good a coreset is."""
 
-from dualprune.errors import needing_torch
+from dualprune.errors import needing
 
-with needing_torch():
+with needing("torch"):
     from dualprune.train.epoch import Dynamic
     from dualprune.train.loop import Progress, Tell, Watch, silent
     from dualprune.train.models import MODELS

@@ -7,8 +7,11 @@ The samples get their ids before the trainer is built; the trainer stays as it i
     trainer.train()
 """
 
-from dualprune.integrations.transformers.ids import with_ids
-from dualprune.integrations.transformers.pruning import prune_dynamically
-from dualprune.integrations.transformers.watching import watch
+from dualprune.errors import needing
+
+with needing("hf"):
+    from dualprune.integrations.transformers.ids import with_ids
+    from dualprune.integrations.transformers.pruning import prune_dynamically
+    from dualprune.integrations.transformers.watching import watch
 
 __all__ = ["prune_dynamically", "watch", "with_ids"]
