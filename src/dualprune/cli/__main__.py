@@ -40,12 +40,12 @@ _INTERRUPTED = 130
 def load_command(name: str) -> Any:
     """Load the file of a command, and give what typer makes of it."""
     module = import_module(f"dualprune.cli.{'import_' if name == 'import' else name}")
-    app = getattr(module, "app", None)
-    if app is None:
-        app = typer.Typer(add_completion=False)
+    made = getattr(module, "app", None)
+    if made is None:
+        made = typer.Typer(add_completion=False)
         function = getattr(module, module.__name__.rpartition(".")[2])
-        app.command(name, epilog=epilog(name))(function)
-    return typer.main.get_command(app)
+        made.command(name, epilog=epilog(name))(function)
+    return typer.main.get_command(made)
 
 
 class _Later(TyperCommand):
