@@ -25,7 +25,7 @@ import numpy as np
 import torch
 from scipy.special import stdtrit
 
-from dualprune.data import Columns, Data, load, validation_split
+from dualprune.data import Columns, load, validation_split
 from dualprune.method import Settling, at_shares, choose
 from dualprune.run import Run
 from dualprune.select import random
@@ -51,7 +51,8 @@ def study(name: str, kinds: Path, out: Path) -> None:
         write([{"data": name, "schedule": setup.recipe.epochs, "seed": seed} | stop])
         for kept in KEPT:
             for epochs in (stop["stopped"], RECORDED):
-                measure(setup, name, run, seed, kept, epochs, out)
+                key = {"data": name, "seed": seed, "kept": kept, "epochs": epochs}
+                measure(setup, run, key, out)
     for seed in range(SEEDS if name not in IMAGES[1:] else 1):
         run = recorded(setup, name, PUBLISHED, seed, out)
         write([{"data": name, "schedule": PUBLISHED, "seed": seed} | settles(run, setup, seed)])
@@ -100,17 +101,16 @@ def chosen(run: Run, setup: Setup, kept: str, seed: int, epochs: int) -> np.ndar
 
 
 def shared(one: np.ndarray, other: np.ndarray) -> float:
+    """Give how much of one choice is in the other."""
     return len(np.intersect1d(one, other)) / len(one)
 
 
-def measure(
-    setup: Setup, name: str, run: Run, seed: int, kept: str, epochs: int, out: Path
-) -> None:
+def measure(setup: Setup, run: Run, key: dict[str, Any], out: Path) -> None:
     """Train on the choice after so many epochs, unless that was done."""
-    key = {"data": name, "seed": seed, "kept": kept, "epochs": epochs}
     if any(key.items() <= line.items() for line in results()):
         return
-    ids = chosen(run, setup, kept, seed, epochs)
+    seed = key["seed"]
+    ids = chosen(run, setup, key["kept"], seed, key["epochs"])
     folder = out / "trained" / "-".join(map(str, key.values()))
     result = train(setup, folder, ids=ids, seed=seed + 100_000)  # not the start that was recorded
     write([key | {"held_out": len(setup.test), "accuracy": result.accuracy}])

@@ -26,7 +26,7 @@ from dualprune.signatures import Array, check_knobs
 SHARES = (0.1, 0.3, 0.5)
 """Shares kept at which nothing may change, so that a recording serves other shares, too."""
 ENOUGH = 0.95
-PATIENCE = 3
+PATIENCE = 2
 
 
 @checked
@@ -98,7 +98,8 @@ def at_shares(
 ) -> dict[float, Method]:
     """Give a method as it is at every share of `SHARES`; refuse one that cannot be watched.
 
-    `select` are knobs of selectors, for what the method does not set.
+    `select` are knobs of selectors, for what the method does not set. A sample without a score is
+    not kept: it may have one after the next epoch.
 
     >>> at_shares("ccs")[0.1].select_knobs["cut_off"], at_shares("ccs")[0.5].select_knobs["cut_off"]
     (0.3, 0.0)
@@ -106,8 +107,10 @@ def at_shares(
     named = {s: find_method(method, 1 - s) if isinstance(method, str) else method for s in SHARES}
     for one in named.values():
         _refuse_unwatchable(one)
+    defaults = {**select, "unscored": "drop"}
     return {
-        share: for_classes(one.with_defaults(select), labels=labels) for share, one in named.items()
+        share: for_classes(one.with_defaults(defaults), labels=labels)
+        for share, one in named.items()
     }
 
 
