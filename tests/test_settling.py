@@ -10,7 +10,8 @@ from dualprune.errors import InputError
 from dualprune.method import Settling, at_shares, settling
 from dualprune.train import Setup, overlaps_recorded, record
 
-from .commands import contents, dualprune as command, killed_when, process
+from .commands import contents, killed_when, process
+from .commands import dualprune as command
 from .photos import striped
 from .test_prune import TORCHRUN
 
@@ -191,6 +192,7 @@ def test_the_same_request_again_is_the_same_and_another_is_refused(stopped):
     code, _, said = command(*words)
     assert code == 0, said
     assert (out / "card.json").read_bytes() == before
+    assert Run(out).epochs == EARLIEST
     code, _, said = command(*words[:6], "--epochs", "30", "--out", out)
     assert code == 2
     assert "with another number of epochs" in said
