@@ -67,7 +67,7 @@ Materialize = Annotated[
 Model = Annotated[
     str, typer.Option(help="What to train, such as resnet18 (a wrong name lists all); or auto.")
 ]
-MostEpochs = Annotated[
+EpochsToRecord = Annotated[
     Any,
     typer.Option(
         help="How many epochs to record; auto stops once what would be kept hardly changes.",

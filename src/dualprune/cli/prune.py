@@ -10,13 +10,13 @@ import typer
 from dualprune.cli.options import (
     Data,
     Download,
+    EpochsToRecord,
     Floor,
     Ignore,
     Keep,
     Label,
     Materialize,
     Model,
-    MostEpochs,
     Out,
     Processes,
     Prune,
@@ -45,7 +45,7 @@ def prune(
     ] = "dual+beta",
     model: Model = "auto",
     recipe: RecipeName = "auto",
-    epochs: MostEpochs = None,
+    epochs: EpochsToRecord = None,
     size: Size = None,
     seed: Seed = 0,
     balance: Annotated[
