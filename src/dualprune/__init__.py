@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from dualprune import dynamic, score, select
     from dualprune.coreset import Coreset
     from dualprune.errors import DamagedError, DualpruneError, InputError, MissingError, WriteError
-    from dualprune.method import Method, choose
+    from dualprune.method import Method, choose, settled
     from dualprune.record import Indexed, Recorder
     from dualprune.run import Run
     from dualprune.suspects import audit
@@ -42,6 +42,7 @@ __all__ = [
     "prune",
     "score",
     "select",
+    "settled",
 ]
 
 _MODULES = ("dynamic", "score", "select")
@@ -55,6 +56,7 @@ _HOMES = {
     "choose": "method",
     "compare": "workflows.comparing",
     "prune": "workflows.pruning",
+    "settled": "method",
 }
 
 

@@ -1,7 +1,7 @@
 """Arguments and flags that several commands share."""
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -16,6 +16,15 @@ def count_or_share(text: str) -> int | float:
     (1, 1.0)
     """
     return int(text) if text.isdigit() else float(text)
+
+
+def number_or_auto(text: str) -> int | str:
+    """Take a number, or a word, of which only `auto` is accepted later.
+
+    >>> number_or_auto("12"), number_or_auto("auto")
+    (12, 'auto')
+    """
+    return int(text) if text.removeprefix("-").isdecimal() else text
 
 
 Data = Annotated[
@@ -57,6 +66,15 @@ Materialize = Annotated[
 ]
 Model = Annotated[
     str, typer.Option(help="What to train, such as resnet18 (a wrong name lists all); or auto.")
+]
+EpochsToRecord = Annotated[
+    Any,
+    typer.Option(
+        help="How many epochs to record; auto stops once what would be kept hardly changes.",
+        parser=number_or_auto,
+        metavar="<number|auto>",
+        show_default="the recipe's number",
+    ),
 ]
 Out = Annotated[Path, typer.Option(help="Folder to write; run the same command again to resume.")]
 Prune = Annotated[str | None, typer.Option(help="How much to prune, instead of --keep.")]

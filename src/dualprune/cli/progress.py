@@ -23,7 +23,8 @@ class _Line:
         self._terminal = sys.stderr.isatty()
 
     def tell(self, progress: "Progress") -> None:
-        now, left = time.perf_counter(), progress.epochs - progress.epoch
+        now = time.perf_counter()
+        left = 0 if progress.settled else progress.epochs - progress.epoch
         self._epochs += 1
         if self._terminal or not left or now - self._last > _SECONDS:
             self._last = now
@@ -35,7 +36,8 @@ class _Line:
         accuracy = "" if progress.accuracy is None else f", accuracy {progress.accuracy:.1%}"
         clock = f"{duration(seconds / self._epochs * left)} left" if left else duration(seconds)
         epoch = f"{self._title}: epoch {progress.epoch} of {progress.epochs}"
-        return f"{epoch}, loss {progress.loss:.3f}{accuracy}, {clock}"
+        settled = ", what would be kept hardly changes any more" if progress.settled else ""
+        return f"{epoch}, loss {progress.loss:.3f}{accuracy}, {clock}{settled}"
 
 
 def duration(seconds: float) -> str:

@@ -10,6 +10,7 @@ import typer
 from dualprune.cli.options import (
     Data,
     Download,
+    EpochsToRecord,
     Floor,
     Ignore,
     Keep,
@@ -44,7 +45,7 @@ def prune(
     ] = "dual+beta",
     model: Model = "auto",
     recipe: RecipeName = "auto",
-    epochs: Annotated[int | None, typer.Option(help="How many epochs to record.")] = None,
+    epochs: EpochsToRecord = None,
     size: Size = None,
     seed: Seed = 0,
     balance: Annotated[
@@ -127,6 +128,8 @@ def _summary(coreset: Coreset) -> Iterator[str]:
         yield f"setting    {how}: {published} setting for {training.data}"
         if training.size:
             yield f"images     the model saw them at {training.size} x {training.size} pixels"
+        if training.stopped:
+            yield f"recording  {training.stopped}"
         for line in training.read_as:
             yield f"columns    {line}"
     *kept, sha = kept_lines(card)

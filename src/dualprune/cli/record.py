@@ -7,6 +7,7 @@ import typer
 from dualprune.cli.options import (
     Data,
     Download,
+    EpochsToRecord,
     Ignore,
     Label,
     Model,
@@ -19,7 +20,8 @@ from dualprune.cli.options import (
 from dualprune.cli.printing import print_path
 from dualprune.cli.progress import watch
 from dualprune.data import Columns
-from dualprune.method import find_method, signals_for
+from dualprune.errors import InputError
+from dualprune.method import at_shares, find_method, signals_for
 
 
 def record(
@@ -28,7 +30,7 @@ def record(
     out: Out,
     model: Model = "auto",
     recipe: RecipeName = "auto",
-    epochs: Annotated[int | None, typer.Option(help="How many epochs to record.")] = None,
+    epochs: EpochsToRecord = None,
     size: Size = None,
     seed: Seed = 0,
     text: Text = None,
@@ -40,7 +42,10 @@ def record(
     ] = False,
     method: Annotated[
         list[str] | None,
-        typer.Option(help="Also record what this method needs (tdds, grand); can be repeated."),
+        typer.Option(
+            help="Also record what this method needs (tdds, grand); can be repeated. With --epochs "
+            "auto it says what would be kept."
+        ),
     ] = None,
     features: Annotated[
         list[int] | None,
@@ -56,6 +61,9 @@ def record(
 
     train.check_training(seed, epochs)
     signals = signals_for([find_method(name, 0.0) for name in method or []])
+    watched, *others = method or ["dual+beta"]
+    if epochs == "auto":
+        _refuse_auto(watched, others)
     with train.together():
         setup = train.Setup.load(
             data,
@@ -70,6 +78,7 @@ def record(
             setup,
             out,
             epochs=epochs,
+            method=watched,
             seed=seed,
             signals=signals,
             clean=clean,
@@ -78,3 +87,10 @@ def record(
         )
         if train.is_first():
             print_path(out)
+
+
+def _refuse_auto(method: str, others: list[str]) -> None:
+    """Refuse, before any data are read, what cannot say when to stop."""
+    if others:
+        raise InputError("epochs auto watches one method: give one, or say a number of epochs")
+    at_shares(method)

@@ -53,7 +53,8 @@ class Training:
     image files, 0 where nothing was scaled. `relabelled` labels had been corrected by a file.
     `duplicates` samples have the content of another, `conflicting` of them that of one with another
     label. `kind` says what the samples are, `columns` how those of a table were read, `flags`
-    which columns of a file are what, as commands take it.
+    which columns of a file are what, as commands take it. `overlaps` say by share kept how much
+    of the choice was the same one epoch before, where the recording stopped by itself.
     """
 
     data: str
@@ -73,6 +74,18 @@ class Training:
     kind: str = "images"
     columns: list[str] = field(default_factory=list)
     flags: list[str] = field(default_factory=list)
+    overlaps: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def stopped(self) -> str:
+        """Why the recording stopped by itself; empty if it did not."""
+        if not self.overlaps:
+            return ""
+        parts = [f"{part:.0%} at {share} kept" for share, part in self.overlaps.items()]
+        return (
+            f"stopped by itself after {self.epochs} epochs: what would be kept was almost the same "
+            f"one epoch before ({', '.join(parts)})"
+        )
 
     @property
     def read_as(self) -> list[str]:

@@ -5,11 +5,14 @@ from dualprune.method.choose import choose, choose_from, scores_for
 from dualprune.method.classes import FLOOR, for_classes, warn_of_short
 from dualprune.method.named import Method, find_method, named_methods
 from dualprune.method.needs import check_epochs, features_for, needs, signals_for
+from dualprune.method.settling import Settling, at_shares, settled
 
 __all__ = [
     "FLOOR",
     "Arrays",
     "Method",
+    "Settling",
+    "at_shares",
     "check_epochs",
     "choose",
     "choose_from",
@@ -19,6 +22,7 @@ __all__ = [
     "named_methods",
     "needs",
     "scores_for",
+    "settled",
     "signals_for",
     "warn_of_short",
 ]

@@ -8,7 +8,7 @@ with needing("torch"):
     from dualprune.train.models import MODELS
     from dualprune.train.place import is_first, together
     from dualprune.train.recipe import recipes
-    from dualprune.train.record import APART, record, seconds_recorded
+    from dualprune.train.record import APART, overlaps_recorded, record, seconds_recorded
     from dualprune.train.setup import Setup, check_training, relabel
     from dualprune.train.train import Result, train
 
@@ -23,6 +23,7 @@ __all__ = [
     "Watch",
     "check_training",
     "is_first",
+    "overlaps_recorded",
     "recipes",
     "record",
     "relabel",

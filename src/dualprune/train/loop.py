@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from torch import distributed, nn
 from torch.nn.parallel import DistributedDataParallel
 from torch.optim import SGD, AdamW, Optimizer
 
+from dualprune.method import Settling
 from dualprune.record import Recorder
 from dualprune.record.processes import processes
 from dualprune.signatures import Array
@@ -30,7 +31,8 @@ class Progress:
     """What one epoch did; progress callbacks are given it after the epoch.
 
     The accuracy is that on the test samples, None if it was not measured; `forward` and `backward`
-    count the training samples that went through the model.
+    count the training samples that went through the model. `overlaps` are those of `Settling` where
+    a recording may stop by itself, and `settled` says that it did so after this epoch.
     """
 
     epoch: int
@@ -40,6 +42,8 @@ class Progress:
     seconds: float
     forward: int
     backward: int
+    overlaps: dict[str, float] = field(default_factory=dict)
+    settled: bool = False
 
 
 Tell = Callable[[Progress], None]
@@ -72,6 +76,7 @@ def fit(
     recorder: Callable[[int], Recorder] | None = None,
     clean: bool = False,
     features: Callable[[int], Array | None] = lambda epoch: None,  # noqa: ARG005
+    settling: Settling | None = None,
     tell: Tell,
 ) -> Fit:
     """Train, or resume from the checkpoint in `folder` if its settings are the same.
@@ -84,13 +89,15 @@ def fit(
         Record in an extra evaluation pass after every epoch instead of the training pass.
     features
         Gives the features to record after an epoch, or None.
+    settling
+        Ends the training early, once what would be kept of the recording hardly changes.
     """
     model = model.to(data.device, memory_format=torch.channels_last)  # type: ignore[call-overload] # missing in torch's stub
     optimizer = _optimizer(model, plan.recipe)
     state, arrays = restore(folder, model, optimizer, settings)
     history = [Progress(**row) for row in state.get("history", [])]
     uses = arrays.pop("uses", np.zeros(len(data), np.int64))
-    if len(history) >= plan.epochs:
+    if len(history) >= plan.epochs or _settled(settling, len(history), data.device):
         return Fit(history, uses)
     recording = recorder(len(history) + 1) if recorder else None
     _recall(arrays, plan.dynamic, recording)
@@ -105,21 +112,37 @@ def fit(
                 result = train_epoch(trained, data, plan, optimizer, epoch, in_training)
             uses[result.ids] += 1
             if recording is not None:
-                if clean:
-                    record_clean(model, data, recording)
-                recording.end_epoch(features=features(epoch))
-            seconds = time.perf_counter() - started
-            reached = _evaluate(model, test, plan, epoch)
-            passes = {
-                "forward": result.forward + clean * len(data.readable_ids),
-                "backward": len(result.ids),
-            }
-            history.append(Progress(epoch, plan.epochs, result.loss, reached, seconds, **passes))
+                _end_epoch(recording, model, data if clean else None, features(epoch))
+            settled = _settled(settling, epoch, data.device)
+            last, seconds = settled or epoch == plan.epochs, time.perf_counter() - started
+            progress = Progress(
+                epoch=epoch,
+                epochs=plan.epochs,
+                loss=result.loss,
+                accuracy=_evaluate(model, test, plan, epoch, last=last),
+                seconds=seconds,
+                forward=result.forward + clean * len(data.readable_ids),
+                backward=len(result.ids),
+                overlaps=settling.overlaps(epoch) if settling and is_first() else {},
+                settled=settled,
+            )
+            history.append(progress)
             memory = {"uses": uses, **_remember(plan.dynamic, recording)}
             _store(folder, model, optimizer, settings, history, memory)
             if is_first():
-                tell(history[-1])
+                tell(progress)
+            if last:
+                break
     return Fit(history, uses)
+
+
+def _end_epoch(
+    recording: Recorder, model: nn.Module, data: Batches | None, features: Array | None
+) -> None:
+    """Make the epoch durable, after an evaluation pass over `data` if there are any."""
+    if data is not None:
+        record_clean(model, data, recording)
+    recording.end_epoch(features=features)
 
 
 def _remember(dynamic: Dynamic | None, recording: Recorder | None) -> dict[str, Array]:
@@ -137,8 +160,22 @@ def _recall(memory: dict[str, Array], dynamic: Dynamic | None, recording: Record
         dynamic.restore({n: value for n, value in memory.items() if "." not in n})
 
 
-def _evaluate(model: nn.Module, test: Batches | None, plan: Plan, epoch: int) -> float | None:
-    due = epoch == plan.epochs or epoch % plan.recipe.judge_every == 0
+def _settled(settling: Settling | None, epoch: int, device: torch.device) -> bool:
+    """Let process 0 look at what all have recorded, and tell the others what it says."""
+    if settling is None:
+        return False
+    if processes()[1] == 1:
+        return settling.settled(epoch)
+    distributed.barrier()
+    verdict = torch.tensor([is_first() and settling.settled(epoch)], device=device)
+    distributed.broadcast(verdict, src=0)
+    return bool(verdict)
+
+
+def _evaluate(
+    model: nn.Module, test: Batches | None, plan: Plan, epoch: int, *, last: bool
+) -> float | None:
+    due = last or epoch % plan.recipe.judge_every == 0
     return accuracy(model, test) if due and test is not None else None
 
 

@@ -3,11 +3,13 @@
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 
 from dualprune.errors import InputError
 from dualprune.files import read_json
+from dualprune.method import Method, Settling, at_shares
 from dualprune.record import Recorder
 from dualprune.run import Run
 from dualprune.run.signals import DEFAULT
@@ -26,7 +28,8 @@ def record(
     setup: Setup,
     out: Path,
     *,
-    epochs: int | None = None,
+    epochs: int | Literal["auto"] | None = None,
+    method: str | Method = "dual+beta",
     seed: int = 0,
     signals: Sequence[str] = DEFAULT,
     clean: bool = False,
@@ -41,15 +44,22 @@ def record(
         Folder of the run; it also holds the checkpoint.
     epochs
         How many to record instead of the recipe's number; the learning-rate schedule is the
-        recipe's unless that is shorter.
+        recipe's unless that is shorter. "auto" stops as soon as what would be kept hardly
+        changes any more, after the recipe's number at the latest.
+    method
+        By which method "auto" tells what would be kept.
     clean
         Record in an evaluation pass after every epoch, not in the training pass.
     features
         Epochs after which penultimate features are written too.
     """
-    recipe, data = setup.recipe, setup.data
-    epochs = recipe.record if epochs is None else epochs
+    recipe, data, settling = setup.recipe, setup.data, None
     check_training(seed, epochs)
+    if epochs == "auto":
+        settling = Settling(out, at_shares(method, recipe.select), seed)
+        if features:
+            raise InputError("features need a number of epochs, which epochs auto does not know")
+    epochs = recipe.record if epochs is None or isinstance(epochs, str) else epochs
     if beyond := [epoch for epoch in features if not 1 <= epoch <= epochs]:
         raise InputError(f"features are written after epochs 1 to {epochs}, not after {beyond[0]}")
     schedule = max(recipe.epochs, epochs)
@@ -70,6 +80,7 @@ def record(
         recorder=partial(_recorder, setup, out, signals, clean, seed),
         clean=clean,
         features=features_after,
+        settling=settling,
         tell=tell,
     )
     run = Run(out)
@@ -113,6 +124,15 @@ def _precision(device: str, clean: bool) -> str:
     (', passes in bfloat16, logits in float32', '', '')
     """
     return ", passes in bfloat16, logits in float32" if device == "cuda" and not clean else ""
+
+
+def overlaps_recorded(run: Path) -> dict[str, float]:
+    """Give the overlaps at which this run stopped by itself; none if it did not.
+
+    They are by share kept, as those of `Settling`.
+    """
+    last = read_json(run / "checkpoint/state.json")["history"][-1]
+    return dict(last["overlaps"]) if last.get("settled") else {}
 
 
 def seconds_recorded(run: Path) -> float:

@@ -4,7 +4,7 @@ from copy import deepcopy
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -142,10 +142,16 @@ def refuse_size(data: Data, size: int | None) -> None:
     raise InputError(f"only image files are scaled, and these are {these}: leave out the size")
 
 
-def check_training(seed: int, epochs: int | None, iterations: int | None = None) -> None:
+def check_training(
+    seed: int, epochs: int | Literal["auto"] | None, iterations: int | None = None
+) -> None:
     """Refuse a seed or a length that no training has."""
     if not 0 <= seed < 2**63:
         raise InputError(f"seed must be from 0 to 2**63 - 1, got {seed}")
+    if isinstance(epochs, str):
+        if epochs != "auto":
+            raise InputError(f"epochs must be a number or auto, got {epochs!r}")
+        epochs = None
     for name, value in (("epochs", epochs), ("iterations", iterations)):
         if value is not None and value < 1:
             raise InputError(f"{name} must be at least 1, got {value}")

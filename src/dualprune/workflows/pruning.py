@@ -30,6 +30,7 @@ from dualprune.files import exists, refuse_foreign
 from dualprune.method import (
     Arrays,
     Method,
+    at_shares,
     check_epochs,
     choose_from,
     features_for,
@@ -47,7 +48,16 @@ from dualprune.select import budget
 from dualprune.select.budget import Amount
 from dualprune.select.candidates import Balance
 from dualprune.signatures import Array, check_knobs
-from dualprune.train import APART, Setup, Watch, record, relabel, seconds_recorded, silent
+from dualprune.train import (
+    APART,
+    Setup,
+    Watch,
+    overlaps_recorded,
+    record,
+    relabel,
+    seconds_recorded,
+    silent,
+)
 from dualprune.workflows.checking import check as check_coreset
 from dualprune.workflows.given import given_data, name_of
 from dualprune.workflows.kept import refuse_materialize, write_kept_samples
@@ -67,7 +77,7 @@ def prune(
     model: str | nn.Module = "auto",
     recipe: str = "auto",
     method: str | Method = "dual+beta",
-    epochs: int | None = None,
+    epochs: int | Literal["auto"] | None = None,
     size: int | None = None,
     balance: Balance | None = None,
     floor: int | float | None = None,
@@ -106,7 +116,8 @@ def prune(
     method
         A name such as ``dual+beta`` or ``ccs``, or a `Method`.
     epochs
-        How many epochs to record, if not the recipe's number.
+        How many epochs to record, if not the recipe's number; "auto" stops before that, once what
+        the method would keep at 10, 30 and 50 % hardly changes any more.
     size
         Side in pixels of the squares that the model sees of image files, if not the recipe's.
     balance
@@ -139,6 +150,8 @@ def prune(
     amount = {"keep": keep, "prune": prune}
     epochs = recorded[0].epochs if recorded and epochs is None else epochs
     check_request([method], [amount], model, recipe, data, columns, epochs=epochs, seed=seed)
+    if epochs == "auto":
+        _refuse_auto(method, recorded)
     _refuse_in_the_way(out, materialize)
     how = {"model": model, "recipe": recipe, "size": size, "labels": labels, "columns": columns}
     setup = _setup(data, how, recorded, download=download, out=out)
@@ -155,6 +168,8 @@ def prune(
     again = _another_choice([wanted.name, *columns.flags()], flags, Path(run or out), out)
     _refuse_another(out, wanted, given, again)
     runs = given or _record(wanted, out, watch)
+    if wanted.watched:
+        wanted = replace(wanted, epochs=runs[0].epochs)
     coreset, facts = _choose(wanted, runs, out)
     write_kept_samples(out, coreset, setup.data, materialize)
     if check:
@@ -176,7 +191,10 @@ def prune(
 
 @dataclass(frozen=True)
 class _Wanted:
-    """What is to be chosen: how many of which data, after how many epochs, and how."""
+    """What is to be chosen: how many of which data, after how many epochs, and how.
+
+    `watched` is the method as it was given, where it decides when the recording stops.
+    """
 
     setup: Setup
     name: str
@@ -185,6 +203,7 @@ class _Wanted:
     k: int
     epochs: int
     seed: int
+    watched: str | Method | None
 
 
 def _wanted(
@@ -194,17 +213,18 @@ def _wanted(
     amount: dict[str, Amount],
     columns: Columns,
     *,
-    epochs: int | None,
+    epochs: int | Literal["auto"] | None,
     seed: int,
     balance: Balance | None,
     floor: int | float | None,
 ) -> _Wanted:
     k = budget(readable := len(setup.data.readable_ids), **amount)
-    epochs = setup.recipe.record if epochs is None else epochs
+    watched = method if epochs == "auto" else None
+    epochs = setup.recipe.record if epochs is None or isinstance(epochs, str) else epochs
     setup = replace(setup, recipe=replace(setup.recipe, judge_every=epochs))  # once, at the end
     named = find_method(method, 1 - k / readable) if isinstance(method, str) else method
     method = for_classes(named.with_defaults(setup.recipe.select), balance, floor)
-    return _Wanted(setup, name, columns, method, k, epochs, seed)
+    return _Wanted(setup, name, columns, method, k, epochs, seed, watched)
 
 
 def _choose(wanted: _Wanted, runs: list[Run], out: Path) -> tuple[Coreset, Facts]:
@@ -221,6 +241,7 @@ def _choose(wanted: _Wanted, runs: list[Run], out: Path) -> tuple[Coreset, Facts
         columns=wanted.columns,
         groups=groups,
         workflow=workflow,
+        overlaps=overlaps_recorded(runs[0].path) if wanted.epochs == runs[0].epochs else {},
     )
     if exists(out / "card.json"):
         before = Coreset.load(out).card.check
@@ -271,6 +292,16 @@ def _refuse_at_once(check_seeds: int, materialize: str | None) -> None:
         raise InputError(f"materialize must be link or copy, got {materialize!r}")
 
 
+def _refuse_auto(method: str | Method, recorded: Sequence[Run]) -> None:
+    """Refuse to stop by itself what cannot: a method, or what is recorded already."""
+    if recorded:
+        raise InputError(
+            f"{recorded[0].path} is recorded already; leave out epochs to use all of it, or say a "
+            "number"
+        )
+    at_shares(method)
+
+
 def _refuse_in_the_way(out: Path, materialize: Literal["link", "copy"] | None) -> None:
     if exists(out / "card.json"):
         return
@@ -290,7 +321,8 @@ def _refuse_another(out: Path, wanted: _Wanted, given: Sequence[Run], again: str
     training, knobs = card.training, check_knobs(method.select, method.select_knobs)
     before = card.runs if training is not None and training.workflow == "select" else []
     recorded = {
-        "number of epochs": training is not None and training.epochs == wanted.epochs,
+        "number of epochs": training is not None
+        and (training.epochs == wanted.epochs or bool(wanted.watched and training.overlaps)),
         "data, labels, model, recipe or size": training is not None
         and training.settings == wanted.setup.settings(),
         "recording": before == [run.fingerprint for run in given],
@@ -330,7 +362,8 @@ def _record(wanted: _Wanted, out: Path, watch: Watch) -> list[Run]:
         record(
             wanted.setup,
             out / ("run" if number == 0 else f"run-{number + 1}"),
-            epochs=epochs,
+            epochs="auto" if wanted.watched else epochs,
+            method=wanted.watched or method,
             seed=wanted.seed + APART * number,
             signals=signals_for([method]),
             features=features_for([method], epochs),
@@ -350,6 +383,7 @@ def describe(
     columns: Columns = NO_COLUMNS,
     groups: Sequence[Array] = (),
     workflow: str = "prune",
+    overlaps: dict[str, float] | None = None,
 ) -> Coreset:
     """Give the coreset with a card that also says what was trained to record, and what it saves."""
     recipe, samples, labels = setup.recipe, facts.samples, setup.data.labels
@@ -372,6 +406,7 @@ def describe(
         kind=setup.data.kind,
         columns=setup.data.described() if isinstance(setup.data, Table) else [],
         flags=columns.flags(),
+        overlaps=overlaps or {},
     )
     return replace(coreset, card=replace(coreset.card, training=training))
 

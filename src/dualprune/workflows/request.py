@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Literal
 
 from torch import nn
 
@@ -30,7 +31,7 @@ def check_request(
     data: str | Path | Data,
     columns: Columns,
     *,
-    epochs: int | None = None,
+    epochs: int | Literal["auto"] | None = None,
     seed: int = 0,
     size: int | None = None,
 ) -> Recipe:
@@ -45,12 +46,13 @@ def check_request(
         raise InputError(
             "for a dataset of torch, give a module of your own: model=torch.nn.Sequential(...)"
         )
+    recorded = how.record if epochs is None or isinstance(epochs, str) else epochs
     for amount in wanted:
         share = share_pruned(**amount)
         for method in methods:
             if not isinstance(method, str):
-                check_epochs([method], epochs or how.record)
+                check_epochs([method], recorded)
             elif method not in DYNAMIC:
                 named = find_method(method, share or 0.0)
-                check_epochs([] if share is None else [named], epochs or how.record)
+                check_epochs([] if share is None else [named], recorded)
     return how

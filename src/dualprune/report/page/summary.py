@@ -52,7 +52,8 @@ def rows(facts: Facts) -> Iterator[tuple[str, str]]:
     elif run.description.notes:
         yield "Notes", safe_text(run.description.notes, 300)
     mode = {"train": "training", "eval": "evaluation"}[run.description.mode]
-    yield "Recorded", f"{facts.epochs} epochs, in the {mode} pass"
+    stopped = "" if training is None or not training.stopped else f"; {training.stopped}"
+    yield "Recorded", f"{facts.epochs} epochs, in the {mode} pass{stopped}"
     if card is not None:
         yield "Method", safe_text(card.method)
         yield "Kept", f"{card.k:,} of {samples:,} ({card.k / samples:.1%})"
