@@ -133,7 +133,9 @@ def choose_among(arrays: Arrays, method: Method, among: Array, *, k: int, seed: 
     """
     data = _data(arrays, method, _scores(arrays, method)[0])
     part = {
-        name: None if values is None else np.take(values, among, axis=0 if name == "features" else -1)
+        name: None
+        if values is None
+        else np.take(values, among, axis=0 if name == "features" else -1)
         for name, values in data.items()
     }
     return select_ids(method, part, len(among), k=k, seed=seed)
