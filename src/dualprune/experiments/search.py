@@ -15,6 +15,7 @@ its standard error stays within the limit; then the middle between that share an
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from pathlib import Path
 from statistics import mean
 from typing import Any
@@ -28,6 +29,7 @@ from dualprune.experiments.setting import HELD_OUT, Setting, held_out_ids
 from dualprune.experiments.work import images_of, run_of
 from dualprune.files import seal
 from dualprune.method import Arrays, Method, choose_among
+from dualprune.run import Run
 from dualprune.select import budget
 from dualprune.signatures import Array
 
@@ -48,10 +50,11 @@ Tell = Callable[[str], None]
 
 @dataclass(frozen=True, eq=False)
 class Ground:
-    """What is tried on: the data of a setting, a recording of them, and how rows train."""
+    """What is tried on: the data of a setting, recordings of them, and how rows train."""
 
     setting: Setting
-    arrays: Arrays
+    runs: tuple[Run, ...]
+    epochs: int
     seed: int
     train: dict[str, Any] = field(default_factory=dict)
 
@@ -71,7 +74,7 @@ class Ground:
             Row(label, self._known(method, pruned, range(first, first + seeds)), train=self.train)
             for label, method in methods.items()
         ]
-        recorded = [run.fingerprint for run in self.arrays.runs]
+        recorded = [run.fingerprint for run in self.runs]
         return Grid(
             name=name,
             kind="accuracy",
@@ -83,17 +86,24 @@ class Ground:
             first_seed=first,
             model=self.setting.model,
             shift={HELD_OUT: PART},
-            scale=seal({"recorded": recorded, "epochs": self.arrays.epochs})[:16],
+            scale=seal({"recorded": recorded, "epochs": self.epochs})[:16],
         )
 
     def _known(self, method: Method, pruned: float, seeds: range) -> Method:
         """Give a method of ids that are known; its name stands for what chose them."""
-        ids = {}
+        runs, epochs = self.runs[: method.runs], method.epochs or self.epochs
+        arrays, ids = _arrays(runs, epochs, method.features), {}
         for seed in seeds:
             among, _ = held_out_ids(self.labels, PART, seed)
             k = budget(len(among), prune=repr(pruned))
-            ids[seed] = choose_among(self.arrays, method, among, k=k, seed=seed)
+            ids[seed] = choose_among(arrays, method, among, k=k, seed=seed)
         return Method(None, _Known(ids), name=seal(stated(method))[:16])
+
+
+@lru_cache(2)
+def _arrays(runs: tuple[Run, ...], epochs: int, features: int | None) -> Arrays:
+    """Give arrays that remember their scores, which the choices of all seeds read."""
+    return Arrays(runs, epochs=epochs, features=features)
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,9 +116,7 @@ class _Known:
         return self.ids[seed]
 
 
-def candidates(
-    setting: Setting, pruned: float, adapt: Callable[[Method], Method] = lambda method: method
-) -> dict[str, Method]:
+def candidates(setting: Setting, pruned: float) -> dict[str, Method]:
     """Give the methods to try at this share, each with its knobs; none of them twice.
 
     >>> from dualprune.experiments.setting import settings
@@ -117,7 +125,7 @@ def candidates(
     """
     methods: dict[str, Method] = {}
     for row in CANDIDATES:
-        method = adapt(row.method_at(setting, pruned))
+        method = row.method_at(setting, pruned)
         if method not in methods.values():
             methods[row.name] = method
     return methods
@@ -150,7 +158,7 @@ def search_method(
         if seeds >= _ENOUGH and reached[ranked[0]] <= chance:
             break
         left = [BY_CHANCE, *ranked[: max(1, len(ranked) // 2)]]
-        tell(f"auto: ahead after {seeds} of {ROUNDS[-1]} seeds: {', '.join(left[1:])}")
+        tell(f"auto: ahead after {seeds} of {ROUNDS[-1]} seeds: {'; '.join(left[1:])}")
     best = ranked[0]
     gain = paired(arms[best].accuracies, arms[BY_CHANCE].accuracies)
     kept = best if gain.is_gain else BY_CHANCE
@@ -165,7 +173,10 @@ def _arm(name: str, lines: Sequence[Line]) -> Arm:
 def search_share(
     ground: Ground, method_at: Callable[[float], Method], lose: float, run: RunGrid, tell: Tell
 ) -> Shares:
-    """Train on all the data and on larger and larger shares, until one loses little enough."""
+    """Train on all the data and on larger and larger shares, until one loses little enough.
+
+    `method_at` gives the method at a share pruned.
+    """
 
     def train(keep: float, method: Method) -> Share:
         label, pruned = f"{keep:.3g} of the data", round(1 - keep, 12)
@@ -175,7 +186,7 @@ def search_share(
     shares = Shares(lose, 1.0, ground.held_out, [train(1.0, Method(None, "random"))])
 
     def is_within(keep: float) -> bool:
-        share = train(keep, method_at(keep))
+        share = train(keep, method_at(round(1 - keep, 12)))
         shares.tried.append(share)
         tell(f"shares: {keep:.3g} of the data lose {shares.loss(share)} points")
         return shares.is_within(share)
@@ -198,8 +209,9 @@ def settle(cell: Cell, home: Path, run: RunGrid) -> tuple[Cell, Search]:
         loaded=(shifted.images, shifted.test),
         train=cell.setting.train | {"judge_every": cell.setting.trained.epochs},
     )
-    arrays = Arrays([run_of(wanted, home)], epochs=setting.epochs["early"])
     methods = candidates(setting, cell.pruned)
-    ground = Ground(setting, arrays, cell.seed, cell.row.train)
+    ground = Ground(
+        setting, (run_of(wanted, home),), setting.epochs["early"], cell.seed, cell.row.train
+    )
     search = search_method(ground, methods, cell.pruned, run, lambda line: None)  # noqa: ARG005
     return replace(cell, row=replace(cell.row, method=methods[search.kept])), search
