@@ -192,8 +192,8 @@ class Card:
     @property
     def trying_passes(self) -> float:
         """Passes over all samples that trying methods and shares took."""
-        tried = [each for each in (self.search, self.shares) if each is not None]
-        return sum(each.images for each in tried) / self.readable
+        tried = [one for one in (self.search, self.shares) if one is not None]
+        return sum(one.images for one in tried) / self.readable
 
     @property
     def worth(self) -> str:
@@ -210,7 +210,7 @@ def _measured(cls: type[T], content: dict[str, Any] | None, parts: str, part: ty
     """Give what was measured, with a list of its own type in the field `parts`."""
     if content is None:
         return None
-    return build(cls, content | {parts: [build(part, each) for each in content[parts]]})
+    return build(cls, content | {parts: [build(part, one) for one in content[parts]]})
 
 
 def _wrong_labels(training: dict[str, Any]) -> dict[str, WrongLabels]:

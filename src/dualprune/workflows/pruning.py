@@ -31,7 +31,7 @@ from dualprune.signatures import Array, check_knobs
 from dualprune.train import APART, Watch, record, seconds_recorded, silent
 from dualprune.workflows.asked import Asked
 from dualprune.workflows.checking import check as check_coreset
-from dualprune.workflows.finding import Found, Wanted, find
+from dualprune.workflows.deciding import Decision, Wanted, decide
 from dualprune.workflows.given import given_data
 from dualprune.workflows.kept import write_kept_samples
 from dualprune.workflows.recorded import usable
@@ -145,9 +145,9 @@ def prune(
         download=download,
     )
     wanted = _prepare(asked)
-    runs = wanted.given or _record(wanted, watch)
+    runs = wanted.recorded or _record(wanted, watch)
     work = Work(_seconds_per_sample(runs[0]), processes, tell, watch)
-    coreset, facts = _choose(wanted, runs, find(wanted, runs, work))
+    coreset, facts = _choose(wanted, runs, decide(wanted, runs, work))
     write_kept_samples(asked.out, coreset, wanted.setup.data, materialize)
     if check:
         result = check_coreset(wanted.setup, coreset, asked.out / "check", check_seeds, work)
@@ -166,19 +166,19 @@ def _prepare(asked: Asked) -> Wanted:
     asked.refuse_in_the_way()
     wanted = Wanted.of(asked, asked.setup(recorded), epochs)
     if recorded:
-        given = usable(recorded, wanted.setup.data, wanted.methods, wanted.epochs)
-        wanted = replace(wanted, given=given)
+        runs = usable(recorded, wanted.setup.data, wanted.methods, wanted.epochs)
+        wanted = replace(wanted, recorded=runs)
     _refuse_another(wanted)
     return wanted
 
 
-def _choose(wanted: Wanted, runs: list[Run], found: Found) -> tuple[Coreset, Facts]:
+def _choose(wanted: Wanted, runs: list[Run], decision: Decision) -> tuple[Coreset, Facts]:
     """Choose from the runs; writes the coreset, figures and the page."""
-    asked, method, data, out = wanted.asked, found.method, wanted.setup.data, wanted.asked.out
+    asked, method, data, out = wanted.asked, decision.method, wanted.setup.data, wanted.asked.out
     runs = runs[: method.runs]
     arrays = Arrays(runs, epochs=method.epochs or wanted.epochs, features=method.features)
     arrays.scores([*scores_for(method), *scores_shown(arrays.epochs)])  # in one reading
-    coreset = choose_from(arrays, method, k=found.k, seed=asked.seed)
+    coreset = choose_from(arrays, method, k=decision.k, seed=asked.seed)
     facts = gather(runs[0], coreset, arrays)
     workflow = "prune" if runs[0].path.parent == out else "select"
     groups = duplicates(data)
@@ -188,7 +188,7 @@ def _choose(wanted: Wanted, runs: list[Run], found: Found) -> tuple[Coreset, Fac
         groups=groups,
         workflow=workflow,
     )
-    card = replace(coreset.card, search=found.search, shares=found.shares)
+    card = replace(coreset.card, search=decision.search, shares=decision.shares)
     coreset = replace(coreset, card=card)
     if exists(out / "card.json"):
         before = Coreset.load(out).card.check
@@ -238,7 +238,7 @@ def _differences(wanted: Wanted, card: Card) -> tuple[list[str], list[str]]:
             training and training.settings,
             wanted.setup.settings(),
         ),
-        "recording": (before, [run.fingerprint for run in wanted.given]),
+        "recording": (before, [run.fingerprint for run in wanted.recorded]),
     }
     chosen = {
         "method": (card.method, method and method.name),

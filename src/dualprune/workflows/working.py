@@ -33,8 +33,8 @@ class Work:
         first = torch.from_numpy(setup.data.readable_ids[:1])
         one = next(setup.batches.inputs([first]))
         threads = useful_threads(setup.fresh_model(0), one, setup.recipe.batch)
-        each = self.seconds * threads / at_a_time if at_a_time > 1 else self.seconds
-        minutes = each * passes * len(setup.data.readable_ids) / 60
+        per_sample = self.seconds * threads / at_a_time if at_a_time > 1 else self.seconds
+        minutes = per_sample * passes * len(setup.data.readable_ids) / 60
         about = "" if isnan(minutes) else f", about {max(1, round(minutes))} min"
         return f"{trainings} trainings{about} ({at_a_time} at a time)"
 

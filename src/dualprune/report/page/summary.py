@@ -100,9 +100,9 @@ def repeat(coreset: Coreset | None) -> str | None:
     if training is not None and training.workflow == "demo":
         return command("demo", out="again")
     if training is not None and training.workflow == "prune" and (data := named_data(training)):
-        found = card.search is not None and card.selector == "beta"  # with a c_D of its own
+        searched = card.search is not None and card.selector == "beta"  # with a c_D of its own
         how = {
-            "method": AUTO if found else card.method,
+            "method": AUTO if searched else card.method,
             "model": training.model,
             "recipe": training.recipe,
         }

@@ -33,7 +33,7 @@ class Wanted:
     asked: Asked
     setup: Setup
     epochs: int
-    given: list[Run] = field(default_factory=list)
+    recorded: list[Run] = field(default_factory=list)
 
     @staticmethod
     def of(asked: Asked, setup: Setup, epochs: int | None) -> "Wanted":
@@ -105,8 +105,8 @@ class Wanted:
 
 
 @dataclass(frozen=True)
-class Found:
-    """What chooses, how many it keeps, and what was tried to find them."""
+class Decision:
+    """What chooses, how many it keeps, and what was tried to know that."""
 
     method: Method
     k: int
@@ -114,18 +114,18 @@ class Found:
     shares: Shares | None = None
 
 
-def find(wanted: Wanted, runs: list[Run], work: Work) -> Found:
+def decide(wanted: Wanted, runs: list[Run], work: Work) -> Decision:
     """Give the method and the number that were asked for, or try several of them; resumes."""
     if wanted.k is None:
         shares = _find_share(wanted, runs, work)
         k = budget(wanted.samples, keep=repr(shares.keep))
-        return Found(wanted.method_at(1 - shares.keep), k, shares=shares)
+        return Decision(wanted.method_at(1 - shares.keep), k, shares=shares)
     pruned = 1 - wanted.k / wanted.samples
     if not wanted.asked.finds_method:
-        return Found(wanted.method_at(pruned), wanted.k)
+        return Decision(wanted.method_at(pruned), wanted.k)
     methods = wanted.candidates_at(pruned)
     search = _find_method(wanted, methods, pruned, runs, work)
-    return Found(methods[search.kept], wanted.k, search=search)
+    return Decision(methods[search.kept], wanted.k, search=search)
 
 
 def _find_method(
