@@ -57,7 +57,7 @@ SETS: dict[str, tuple[int, Callable[[Path], tuple[Data, Data]]]] = {
     "digits": (1_438, _named("digits")),
     "letter": (5_000, _rows("tables/letter.parquet")),
     "newsgroups": (5_000, _rows("texts/newsgroups.parquet", text="text")),
-    "fashion-mnist": (5_000, _named("fashion-mnist")),
+    "fashion-mnist": (4_000, _named("fashion-mnist")),
     "cifar10": (3_000, _named("cifar10")),
 }
 """How many samples are trained on, and where they come from."""

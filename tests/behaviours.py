@@ -13,8 +13,8 @@ import torch
 
 from dualprune.data import corrupt, flip_labels, in_memory, long_tail, validation_split
 from dualprune.dynamic import IES, InfoBatch, RandomEveryEpoch
-from dualprune.experiments.grid import CANDIDATES, stated
-from dualprune.experiments.search import PART, ROUNDS
+from dualprune.experiments.grid import CANDIDATES, ROUNDS, stated
+from dualprune.experiments.search import PART
 from dualprune.experiments.setting import held_out_ids, settings
 from dualprune.method import find_method, named_methods
 from dualprune.train import recipes

@@ -123,6 +123,8 @@ CANDIDATES = (
     Row("dual", "dual"),
 )
 """What `auto` tries: of one recording, and without features, which not every recording has."""
+ROUNDS = (1, 3, 9)
+"""With how many seeds it trains those that are left, round by round."""
 
 
 def same_cost(rows: Iterable[Row]) -> tuple[Row, ...]:
@@ -254,7 +256,7 @@ class Cell:
         content |= {"recorded": [source.digest for source in self.recordings], "seed": self.seed}
         content["method"] = stated(self.method) if row.is_static else row.method
         if row.is_auto:
-            content["candidates"] = [stated(row) for row in CANDIDATES]
+            content["candidates"] = [[stated(row) for row in CANDIDATES], ROUNDS]
         if row in (SHORTER, ANEW):
             content["length"] = "as much as a coreset costs"
         if self.grid.pairs:

@@ -4,10 +4,10 @@ Every seed holds out a tenth of every class of its own, trains on what is chosen
 long as the recipe says, and is judged by what it held out; test data are not looked at. All choices
 come from one recording, of the same share of the others.
 
-Methods: all candidates are trained with the first seed, the better half with two more, and the
-best with three more; random is trained with all of them. If random is ahead once there are three
-seeds, it is kept. In the end the best candidate is kept if the one-sided 95 % interval of its lead
-over random, paired over the six seeds, lies above 0; otherwise random is.
+Methods: all candidates are trained with one seed, the better half with three, and the best of these
+with nine; random is trained with all of them. If random is ahead with three seeds, it is kept. In
+the end the best candidate is kept if the one-sided 95 % interval of its lead over random, paired
+over the nine seeds, lies above 0; otherwise random is.
 
 Shares: from the smallest on, until the mean loss against all the data, paired over the seeds, plus
 its standard error stays within the limit; then the middle between that share and the one before.
@@ -23,7 +23,7 @@ from typing import Any
 from dualprune.coreset import Arm, Search, Share, Shares
 from dualprune.coreset.tried import BY_CHANCE
 from dualprune.coreset.worth import paired
-from dualprune.experiments.grid import CANDIDATES, Cell, Grid, Row, stated
+from dualprune.experiments.grid import CANDIDATES, ROUNDS, Cell, Grid, Row, stated
 from dualprune.experiments.results import Line
 from dualprune.experiments.setting import HELD_OUT, Setting, held_out_ids
 from dualprune.experiments.work import images_of, run_of
@@ -33,8 +33,6 @@ from dualprune.run import Run
 from dualprune.select import budget
 from dualprune.signatures import Array
 
-ROUNDS = (1, 3, 6)
-"""With how many seeds the candidates that are left are trained, round by round."""
 SHARES = (0.1, 0.2, 0.3, 0.5, 0.7)
 SHARE_SEEDS = 5
 PART = 0.1
@@ -134,8 +132,8 @@ def candidates(setting: Setting, pruned: float) -> dict[str, Method]:
 def most_trainings(count: int) -> int:
     """How many trainings a search among so many candidates takes at most.
 
-    >>> most_trainings(7)  # 7 with the first seed, 4 with two more, 2 with three more
-    21
+    >>> most_trainings(7)  # 7 with the first seed, 4 with two more, 2 with six more
+    27
     """
     trainings, before = 0, 0
     for seeds in ROUNDS:
