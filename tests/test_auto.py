@@ -222,7 +222,7 @@ REFUSED = {
     "--keep auto --lose -1": "lose must be from 0 to 100 points of accuracy, got -1.0",
     "--keep auto --lose nan": "lose must be from 0 to 100 points",
     "--keep auto --lose 1 --method auto": "tries shares with one method, so name it",
-    "--keep auto --lose 1 --prune 0.5": "either keep or prune",
+    "--keep auto --lose 1 --prune 0.5": "leave out --prune",
     "--keep 0.3 --method auto --epochs 5": "needs at least 10 epochs, got 5",
     "--keep 0.3 --method Auto": "there is no method 'Auto'",
 }

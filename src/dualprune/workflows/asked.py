@@ -83,6 +83,8 @@ class Asked:
                 "--keep auto and --lose go together: --lose 0.5 says how many points of accuracy "
                 "may be lost against all the data"
             )
+        if self.finds_share and self.prune is not None:
+            raise InputError("--keep auto finds how much; leave out --prune")
         if self.lose is not None and not (isfinite(self.lose) and 0 <= self.lose < 100):
             raise InputError(f"lose must be from 0 to 100 points of accuracy, got {self.lose}")
         if self.finds_share and self.finds_method:

@@ -83,7 +83,7 @@ class Wanted:
 
     def method_of(self, card: Card) -> Method | None:
         """Give the method that a card must name if it is of what is asked for; None if none can."""
-        pruned = 1 - card.k / self.samples
+        pruned = max(0.0, 1 - card.k / self.samples)  # a card of other data may keep more
         if self.asked.finds_method:
             kept = None if card.search is None else card.search.kept
             return self.candidates_at(pruned).get(kept or "")

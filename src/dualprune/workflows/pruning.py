@@ -228,8 +228,9 @@ def _refuse_another(wanted: Wanted) -> None:
 def _differences(wanted: Wanted, card: Card) -> tuple[list[str], list[str]]:
     """Name in what a card differs from what is asked for: in its recording, and in its choice."""
     asked, training = wanted.asked, card.training
-    method = wanted.method_of(card)
-    knobs = {} if method is None else check_knobs(method.select, method.select_knobs)
+    method, knobs = wanted.method_of(card), card.select_knobs
+    if method is not None:
+        knobs = check_knobs(method.select, method.select_knobs)
     limit = None if card.shares is None else card.shares.lose
     before = card.runs if training is not None and training.workflow == "select" else []
     recorded = {
