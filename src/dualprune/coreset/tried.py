@@ -117,7 +117,7 @@ class Shares:
     def rows(self) -> Iterator[tuple[str, str, str, str]]:
         """Give of every share its name, accuracy in %, loss with its interval, and the verdict."""
         for share in self.curve:
-            name = f"{share.keep:.3g}" if share.keep < 1 else "all the data"
+            name = f"{100 * share.keep:.3g}%" if share.keep < 1 else "all the data"
             loss, verdict = "", ""
             if share.keep < 1:
                 low, high = self.interval(share)
@@ -137,13 +137,13 @@ class Shares:
         if self.keep == 1:
             most = max(share.keep for share in self.tried if share.keep < 1)
             return (
-                f"everything was kept: every share up to {most:.0%} may lose more than "
+                f"everything was kept: every share up to {100 * most:.3g}% may lose more than "
                 f"{self.lose:g} points; {cost}"
             )
         (share,) = (share for share in self.tried if share.keep == self.keep)
         low, high = self.interval(share)
         return (
-            f"{self.keep:.3g} of the data lose {self.loss(share).points:.1f} points "
+            f"{100 * self.keep:.3g}% of the data lose {self.loss(share).points:.1f} points "
             f"(95 % interval {low:.1f} to {high:.1f}), within {self.lose:g}; all the data reach "
             f"{100 * mean(self.tried[0].accuracies):.1f} %; {cost}"
         )

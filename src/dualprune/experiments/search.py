@@ -177,7 +177,7 @@ def search_share(
     """
 
     def train(keep: float, method: Method) -> Share:
-        label, pruned = f"{keep:.3g} of the data", round(1 - keep, 12)
+        label, pruned = f"{100 * keep:.3g}% of the data", round(1 - keep, 12)
         arm = _arm(label, run(ground.grid("shares", {label: method}, pruned, SHARE_SEEDS)))
         return Share(keep, arm.images, arm.accuracies)
 
@@ -186,7 +186,8 @@ def search_share(
     def is_within(keep: float) -> bool:
         share = train(keep, method_at(round(1 - keep, 12)))
         shares.tried.append(share)
-        tell(f"shares: {keep:.3g} of the data lose {shares.loss(share)} points")
+        loss = shares.loss(share).in_short
+        tell(f"auto: {100 * keep:.3g}% of the data lose {loss} points")
         return shares.is_within(share)
 
     below = 0.0
