@@ -8,7 +8,7 @@ from statistics import mean, stdev
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import t as student
 
@@ -305,6 +305,7 @@ def test_a_lead_that_may_be_chance_is_not_enough(ground):
     assert search(ground, lambda cell: accuracy(cell, 0.02))[0].kept == "random"
 
 
+@settings(max_examples=25, deadline=None)
 @given(st.randoms(use_true_random=False))
 def test_whatever_is_measured_nothing_worse_than_random_is_kept(ground, chance):
     result, _ = search(ground, lambda cell: chance.choice([0.5, 0.51, 0.6, 0.7]))
