@@ -13,8 +13,9 @@ import torch
 
 from dualprune.data import corrupt, flip_labels, in_memory, long_tail, validation_split
 from dualprune.dynamic import IES, InfoBatch, RandomEveryEpoch
-from dualprune.experiments.grid import stated
-from dualprune.experiments.setting import settings
+from dualprune.experiments.grid import CANDIDATES, ROUNDS, stated
+from dualprune.experiments.search import PART
+from dualprune.experiments.setting import held_out_ids, settings
 from dualprune.method import find_method, named_methods
 from dualprune.train import recipes
 from dualprune.train.batches import augment
@@ -64,6 +65,8 @@ def behaviours():
             name: stated(replace(setting, about="", name=""))
             for name, setting in settings().items()
         },
+        "auto": [[stated(row) for row in CANDIDATES], ROUNDS, PART],
+        "held-out parts": held_out_ids(images.labels, PART, 3),
         "initial weights": {name: _weights(name) for name in MODELS["images"]},
     }
     entries = {}

@@ -5,6 +5,7 @@ import re
 import shlex
 import socket
 from collections import Counter
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -12,6 +13,7 @@ import pytest
 from selenium.webdriver import Keys
 
 from dualprune import Coreset, Method, Run, choose
+from dualprune.coreset import Arm, Search, Share, Shares
 from dualprune.data import in_memory
 from dualprune.method import Arrays
 from dualprune.report.facts import gather
@@ -169,6 +171,29 @@ def chosen(browser):
         browser, "[...document.querySelectorAll('#chosen-tiles .tile')].map((t) => +t.dataset.id)"
     )
     return text(browser, "#chosen-title"), ids, tiles
+
+
+def test_what_auto_tried_is_shown_as_tables_and_a_curve(browser, visiting, home, crowd):
+    search = Search(
+        "ccs",
+        60,
+        [Arm("random", 9, [0.5, 0.52]), Arm("ccs", 9, [0.6, 0.61]), Arm("<b>dual", 9, [0.4])],
+    )
+    tried = [(1.0, [0.9, 0.92]), (0.1, [0.8, 0.82]), (0.2, [0.899, 0.918])]
+    shares = Shares(0.5, 0.2, 60, [Share(keep, 9, reached) for keep, reached in tried])
+    card = replace(crowd.coreset.card, search=search, shares=shares)
+    facts = gather(crowd.run, replace(crowd.coreset, card=card))
+    visiting(write_report(home / "auto.html", facts))
+    for title, measured in (("search-title", search), ("shares-title", shares)):
+        section = f"section[aria-labelledby={title}]"
+        assert str(measured) in text(browser, f"{section} p")
+        cells = f"[...document.querySelectorAll('{section} tbody tr')].map((r) => [...r.cells].map("
+        shown_rows = ask(browser, cells + "(c) => c.innerText))")
+        assert shown_rows == [list(row) for row in measured.rows()]
+    assert until(browser, "document.querySelector('#shares').getBoundingClientRect().height") > 100
+    lines = "Bokeh.documents.flatMap((d) => d.roots()).flatMap((r) => r.renderers ?? [])"
+    lines += ".filter((each) => each.glyph.type === 'HSpan').map((each) => each.glyph.y.value)"
+    assert ask(browser, lines) == pytest.approx([91.0, 90.5])
 
 
 def test_without_labels_nothing_on_the_page_speaks_of_them(browser, visiting, home, tmp_path):

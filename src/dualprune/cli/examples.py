@@ -5,6 +5,8 @@ EXAMPLES = {
     "prune": [
         "dualprune prune photos/ --keep 0.5 --out pruned",
         "dualprune prune cifar10 --download --prune 70% --method ccs --out pruned",
+        "dualprune prune photos/ --keep 0.3 --method auto --out pruned",
+        "dualprune prune photos/ --keep auto --lose 0.5 --out pruned",
     ],
     "record": [
         "dualprune record photos/ --out run",

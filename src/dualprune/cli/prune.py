@@ -13,7 +13,6 @@ from dualprune.cli.options import (
     EpochsToRecord,
     Floor,
     Ignore,
-    Keep,
     Label,
     Materialize,
     Model,
@@ -27,7 +26,7 @@ from dualprune.cli.options import (
 )
 from dualprune.cli.printing import kept_lines, print_path, say
 from dualprune.cli.progress import watch
-from dualprune.coreset import Check, Coreset
+from dualprune.coreset import Check, Coreset, Search, Shares
 from dualprune.select.candidates import Balance
 
 
@@ -35,13 +34,27 @@ def prune(
     data: Data,
     *,
     out: Out,
-    keep: Keep = None,
+    keep: Annotated[
+        str | None,
+        typer.Option(help="How much to keep: 0.3, 30% or a number of samples; auto with --lose."),
+    ] = None,
     prune: Prune = None,
+    lose: Annotated[
+        float | None,
+        typer.Option(
+            help="With --keep auto: find the smallest share that loses at most so many points of "
+            "accuracy, by training on several."
+        ),
+    ] = None,
     text: Text = None,
     label: Label = None,
     ignore: Ignore = None,
     method: Annotated[
-        str, typer.Option(help="A score and a selector, such as dual+beta or el2n+top; or random.")
+        str,
+        typer.Option(
+            help="A score and a selector, such as dual+beta or el2n+top; random; or auto, which "
+            "trains several on held-out parts of the data."
+        ),
     ] = "dual+beta",
     model: Model = "auto",
     recipe: RecipeName = "auto",
@@ -85,6 +98,7 @@ def prune(
         data,
         keep=keep,
         prune=prune,
+        lose=lose,
         out=out,
         text=text,
         label=label,
@@ -116,8 +130,9 @@ def prune(
         say("a page     pip install 'dualprune[report]' to have one to look at", err=True)
     if not (out / "moon.png").exists():
         say("figures    pip install 'dualprune[plot]' to have them drawn", err=True)
-    for line in _compared(coreset.card.check) if coreset.card.check else ():
-        say(line, err=True)
+    for measured in (coreset.card.search, coreset.card.shares, coreset.card.check):
+        for line in _compared(measured) if measured is not None else ():
+            say(line, err=True)
 
 
 def _summary(coreset: Coreset) -> Iterator[str]:
@@ -143,18 +158,27 @@ def _summary(coreset: Coreset) -> Iterator[str]:
         yield (
             f"cost       training on it takes {training.coreset_passes:.3g} passes over the full "
             f"set instead of {training.full_passes:.3g}; recording took {card.recording_passes:.3g}"
+            + (f", trying {card.trying_passes:.3g}" if card.trying_passes else "")
         )
         yield f"worth it   {card.worth}"
     yield sha
 
 
-def _compared(check: Check) -> Iterator[str]:
-    """Give a small table of the check."""
-    yield (
-        f"check      {check.seeds} seeds (± their deviation), judged on {check.held_out:,} samples "
-        "that were never trained on"
-    )
-    rows = [("trained on", "samples", "accuracy %", "the coreset is"), *check.rows()]
+def _compared(measured: Search | Shares | Check) -> Iterator[str]:
+    """Give a small table of what was tried or checked."""
+    judged = f"judged on {measured.held_out:,} samples that were never trained on"
+    if isinstance(measured, Check):
+        yield f"check      {measured.seeds} seeds (± their deviation), {judged}"
+        head = ("trained on", "samples", "accuracy %", "the coreset is")
+    elif isinstance(measured, Search):
+        yield f"method     {measured}"
+        yield f"           each seed {judged} (± the deviation over seeds)"
+        head = ("method", "seeds", "accuracy %", "beside random")
+    else:
+        yield f"share      {measured}"
+        yield f"           each seed {judged} (± the deviation over seeds)"
+        head = ("kept", "accuracy %", "points lost", f"limit {measured.lose:g}")
+    rows = [head, *measured.rows()]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))

@@ -3,6 +3,7 @@
 from dualprune.coreset.card import FIRST, Card, ShortClass, Training, WrongLabels
 from dualprune.coreset.coreset import Coreset, digest
 from dualprune.coreset.ids import read_ids
+from dualprune.coreset.tried import Search, Share, Shares
 from dualprune.coreset.worth import Arm, Check
 
 __all__ = [
@@ -11,6 +12,9 @@ __all__ = [
     "Card",
     "Check",
     "Coreset",
+    "Search",
+    "Share",
+    "Shares",
     "ShortClass",
     "Training",
     "WrongLabels",

@@ -3,12 +3,15 @@
 import platform
 from dataclasses import dataclass, field
 from importlib.metadata import version
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from dualprune.arguments import build
+from dualprune.coreset.tried import Search, Share, Shares
 from dualprune.coreset.worth import ONCE, Arm, Check, pays
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -145,6 +148,10 @@ class Card:
         Logarithms may differ in the last bit between kinds of CPU.
     check
         How training on it compares with other ways, if that was measured.
+    search
+        Which methods were tried, if `auto` was asked for; `method` is the one that was kept.
+    shares
+        Which shares were tried, if `auto` was asked for.
     """
 
     method: str
@@ -167,6 +174,8 @@ class Card:
     cpu: dict[str, Any] = field(default_factory=dict)
     training: Training | None = None
     check: Check | None = None
+    search: Search | None = None
+    shares: Shares | None = None
 
     @property
     def readable(self) -> int:
@@ -181,15 +190,23 @@ class Card:
         training = content["training"]
         known = None if training is None else build(Training, training | _wrong_labels(training))
         short = [build(ShortClass, one) for one in content.get("short", [])]
-        check = content.get("check")
-        arms = [] if check is None else [build(Arm, arm) for arm in check["arms"]]
-        checked = None if check is None else build(Check, check | {"arms": arms})
-        return build(Card, content | {"training": known, "short": short, "check": checked})
+        measured = {
+            "check": _measured(Check, content.get("check"), "arms", Arm),
+            "search": _measured(Search, content.get("search"), "arms", Arm),
+            "shares": _measured(Shares, content.get("shares"), "tried", Share),
+        }
+        return build(Card, content | {"training": known, "short": short} | measured)
 
     @property
     def recording_passes(self) -> int:
         """Passes over all samples that the recordings took, where `prune` made them."""
         return 0 if self.training is None else self.training.epochs * len(self.runs)
+
+    @property
+    def trying_passes(self) -> float:
+        """Passes over all samples that trying methods and shares took."""
+        tried = [one for one in (self.search, self.shares) if one is not None]
+        return sum(one.images for one in tried) / self.readable
 
     @property
     def worth(self) -> str:
@@ -198,8 +215,15 @@ class Card:
             return ""
         small, full = self.training.coreset_passes, self.training.full_passes
         advice = ONCE if self.check is None else self.check.advice()
-        paying = pays(self.recording_passes, small, full)
+        paying = pays(self.recording_passes + self.trying_passes, small, full)
         return f"compared with training on all the data, it {paying}; {advice}"
+
+
+def _measured(cls: type[T], content: dict[str, Any] | None, parts: str, part: type) -> T | None:
+    """Give what was measured, with a list of its own type in the field `parts`."""
+    if content is None:
+        return None
+    return build(cls, content | {parts: [build(part, one) for one in content[parts]]})
 
 
 def _wrong_labels(training: dict[str, Any]) -> dict[str, WrongLabels]:

@@ -153,6 +153,8 @@ class Coreset:
             reasons={reason: count for reason, count in counts.items() if count},
             short=[],
             training=None,
+            search=None,
+            shares=None,
         )
         return Coreset(ids, card, {**self.columns, "why": why})
 

@@ -17,6 +17,7 @@ ONCE = (
 )
 
 _ONE_SIDE = 0.975  # of an interval of 95 %
+_GAIN = 0.95  # of an interval that is open above
 _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth")
 
 
@@ -50,11 +51,26 @@ class Difference:
         >>> Difference(-0.8, 0.3, seeds=3, noise=0.4).may_be_chance
         True
         """
-        from scipy.special import stdtrit  # noqa: PLC0415 - slow to load, and seldom needed
-
-        over_seeds = float(stdtrit(self.seeds - 1, _ONE_SIDE)) * self.spread / sqrt(self.seeds)
-        over_images = float(stdtrit(inf, _ONE_SIDE)) * self.noise
+        over_seeds = student(self.seeds) * self.spread / sqrt(self.seeds)
+        over_images = student(inf) * self.noise
         return abs(self.points) <= hypot(over_seeds, over_images)
+
+    @property
+    def is_gain(self) -> bool:
+        """Whether the one-sided 95 % interval of the mean over seeds lies above 0.
+
+        >>> [Difference(points, 0.3, seeds=6).is_gain for points in (0.2, 0.3, -0.3)]
+        [False, True, False]
+        """
+        if self.seeds < 2:
+            return False
+        return self.points > student(self.seeds, _GAIN) * self.spread / sqrt(self.seeds)
+
+    @property
+    def in_short(self) -> str:
+        """The points, with their deviation where there is more than one seed."""
+        spread = f" ± {self.spread:.1f}" if self.seeds > 1 else ""
+        return f"{self.points:+.1f}{spread}"
 
     def __str__(self) -> str:
         """Say it in words.
@@ -66,6 +82,33 @@ class Difference:
             return f"{self.points:+.1f} ± {self.spread:.1f}, may be chance"
         word = "better" if self.points > 0 else "worse"
         return f"{word} by {abs(self.points):.1f} ± {self.spread:.1f}"
+
+
+def student(seeds: float, one_side: float = _ONE_SIDE) -> float:
+    """Give half the width of an interval of a mean over seeds, in standard errors."""
+    from scipy.special import stdtrit  # noqa: PLC0415 - slow to load, and seldom needed
+
+    return float(stdtrit(seeds - 1, one_side))
+
+
+def paired(own: Sequence[float], other: Sequence[float]) -> Difference:
+    """Compare accuracies seed by seed, as far as both have seeds, in points.
+
+    >>> paired([0.5, 0.7, 0.6], [0.4, 0.5])
+    Difference(points=15.0, spread=7.07..., seeds=2, noise=0.0)
+    """
+    both = [one - two for one, two in zip(own, other, strict=False)]
+    return Difference(*_spread(both), len(both))
+
+
+def in_points(accuracies: Sequence[float]) -> str:
+    """Write accuracies in %: their mean, and the deviation where there is more than one.
+
+    >>> in_points([0.5]), in_points([0.5, 0.6])
+    ('50.0', '55.0 ± 7.1')
+    """
+    reached, spread = _spread(accuracies)
+    return f"{reached:.1f} ± {spread:.1f}" if len(accuracies) > 1 else f"{reached:.1f}"
 
 
 @dataclass(frozen=True)
@@ -92,9 +135,8 @@ class Check:
     def rows(self) -> Iterator[tuple[str, str, str, str]]:
         """Give of every arm its name, images, accuracy in %, and what the coreset is beside it."""
         for arm in self.arms:
-            reached, spread = _spread(arm.accuracies)
             beside = "" if arm.name == CORESET else str(self.against(arm))
-            yield arm.name, f"{arm.images:,}", f"{reached:.1f} ± {spread:.1f}", beside
+            yield arm.name, f"{arm.images:,}", in_points(arm.accuracies), beside
 
     def advice(self) -> str:
         """Say how the coreset stands beside the better of the two ways that cost the same."""
@@ -115,8 +157,8 @@ class Check:
 
 
 def _spread(accuracies: Sequence[float]) -> tuple[float, float]:
-    """Give mean and deviation in points."""
-    return 100 * mean(accuracies), 100 * stdev(accuracies)
+    """Give mean and deviation in points, that of one seed is 0."""
+    return 100 * mean(accuracies), 100 * stdev(accuracies) if len(accuracies) > 1 else 0.0
 
 
 def pays(recording: float, small: float, full: float) -> str:

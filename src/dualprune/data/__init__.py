@@ -22,7 +22,7 @@ from dualprune.data.noise import flip_labels
 from dualprune.data.npz import read_npz
 from dualprune.data.rows import FORMATS as ROWS
 from dualprune.data.rows import write_kept
-from dualprune.data.split import long_tail, validation_split
+from dualprune.data.split import long_tail, split_ids, validation_split
 from dualprune.data.tables import Table, table_from
 from dualprune.data.texts import Texts, texts_from
 from dualprune.data.tree import replace_links, write_tree
@@ -51,6 +51,7 @@ __all__ = [
     "long_tail",
     "replace_links",
     "rows_from",
+    "split_ids",
     "to_show",
     "usual_recipe",
     "validation_split",

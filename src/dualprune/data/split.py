@@ -9,6 +9,7 @@ from dualprune.data.labelled import Data
 from dualprune.errors import InputError
 from dualprune.select import budget, random
 from dualprune.select.keys import smallest_of_each
+from dualprune.signatures import Array
 
 D = TypeVar("D", bound=Data)
 
@@ -22,16 +23,21 @@ def validation_split(data: D, share: float, seed: int) -> tuple[D, D]:
     >>> train.labels, validation.labels
     (array([0, 0, 0, 1, 1, 1]), array([0, 0, 1, 1]))
     """
-    samples = len(data)
+    rest, chosen = split_ids(data.labels, share, seed)
+    return data.take(rest), data.take(chosen)
+
+
+def split_ids(labels: Array, share: float, seed: int) -> tuple[Array, Array]:
+    """Give the ids to train on, and those of a random share of every class."""
+    samples = len(labels)
     if not 0.5 <= share * samples < samples - 0.5:
         raise InputError(
             f"a share of {share} of {samples} samples leaves one of the two parts empty; "
             "choose a share between 0 and 1, such as 0.1"
         )
     k = budget(samples, keep=str(share))
-    chosen = random(data.labels, k=k, seed=seed, balance="proportional")
-    rest = np.setdiff1d(np.arange(samples), chosen, assume_unique=True)
-    return data.take(rest), data.take(chosen)
+    chosen = random(labels, k=k, seed=seed, balance="proportional")
+    return np.setdiff1d(np.arange(samples), chosen, assume_unique=True), chosen
 
 
 def long_tail(data: D, factor: float, seed: int) -> D:

@@ -64,6 +64,18 @@ def cost_notes(rows: Rows) -> tuple[str, ...]:
     return (f"{names}: as many images as training on what is kept at that share, no recording",)
 
 
+def auto_notes(lines: Sequence[Line]) -> Iterator[str]:
+    """Say which methods were kept where candidates were tried, seed by seed."""
+    for share in shares_of(lines):
+        kept = [
+            line.values["auto"]["kept"]
+            for line in lines
+            if line.pruned == share and "auto" in line.values
+        ]
+        if kept:
+            yield f"auto kept at {100 * share:.3g}% pruned: {'; '.join(kept)}"
+
+
 def cost_table(grid: Grid, lines: Sequence[Line]) -> Table:
     """Time of recording and training, as a share of the time of training on all the data."""
     full = _mean([line for line in lines if line.row == WHOLE.name], "training_seconds")

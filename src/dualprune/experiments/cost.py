@@ -12,8 +12,9 @@ import torch
 
 from dualprune.data import Images, in_memory, long_tail
 from dualprune.experiments.experiment import experiments
-from dualprune.experiments.grid import Cell, Recording, recordings
+from dualprune.experiments.grid import CANDIDATES, Cell, Recording, recordings
 from dualprune.experiments.kinds import KINDS
+from dualprune.experiments.search import most_trainings
 from dualprune.experiments.setting import Shifted, settings
 from dualprune.experiments.work import is_recorded
 from dualprune.train import train
@@ -82,7 +83,8 @@ def passes(cell: Cell) -> float:
     """Give a training's passes over all samples, without what a dynamic method will skip."""
     recipe, samples = replace(cell.setting.trained, **cell.row.train), _size(cell)
     share = 1.0 if cell.row.method in ("infobatch", "ies") else 1 - cell.pruned
-    return recipe.passes(round(share * samples), samples)
+    trainings = 1 + most_trainings(len(CANDIDATES)) if cell.row.is_auto else 1
+    return trainings * recipe.passes(round(share * samples), samples)
 
 
 @cache

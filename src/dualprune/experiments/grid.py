@@ -6,10 +6,11 @@ from functools import cached_property
 from typing import Any
 
 from dualprune.coreset import worth
+from dualprune.coreset.tried import BY_CHANCE
 from dualprune.dynamic import DYNAMIC
 from dualprune.experiments.setting import Setting
 from dualprune.files import seal
-from dualprune.method import Method, find_method, needs
+from dualprune.method import AUTO, Method, find_method, needs
 from dualprune.method.named import at_share
 from dualprune.signatures import knobs, name_of
 from dualprune.train.order import steps_per_epoch
@@ -60,9 +61,14 @@ class Row:
         return isinstance(self.method, str) and self.method in DYNAMIC
 
     @property
+    def is_auto(self) -> bool:
+        """Whether candidates are tried before a method is known."""
+        return self.method == AUTO
+
+    @property
     def is_static(self) -> bool:
-        """Whether a method chooses, once and for all, what it trains on."""
-        return bool(self.method) and not self.is_dynamic
+        """Whether a known method chooses, once and for all, what it trains on."""
+        return bool(self.method) and not self.is_dynamic and not self.is_auto
 
     @property
     def is_whole(self) -> bool:
@@ -106,6 +112,20 @@ WHOLE = Row("everything", "")
 SHORTER = Row(worth.SHORTER, "")
 ANEW = Row(worth.ANEW, "random-dynamic")
 
+CANDIDATES = (
+    Row(BY_CHANCE, "random"),
+    Row("dual+beta, c_D 1", "dual+beta", select={"c_d": 1.0}),
+    Row("dual+beta, c_D 3", "dual+beta", select={"c_d": 3.0}),
+    Row("dual+beta, c_D 5.5", "dual+beta", select={"c_d": 5.5}),
+    Row("dual+beta", "dual+beta"),  # with the c_D of the recipe, where that is another one
+    Row("ccs", "ccs"),
+    Row("dyn_unc", "dyn_unc"),
+    Row("dual", "dual"),
+)
+"""What `auto` tries: of one recording, and without features, which not every recording has."""
+ROUNDS = (1, 3, 9)
+"""With how many seeds it trains those that are left, round by round."""
+
 
 def same_cost(rows: Iterable[Row]) -> tuple[Row, ...]:
     """Give the ways to train that cost as much as on what these rows keep, and record nothing.
@@ -141,8 +161,8 @@ class Grid:
     ----------
     whole
         Whether to train on all the data, too.
-    seeds
-        How often everything is repeated.
+    seeds, first_seed
+        How often everything is repeated, and the first of these seeds.
     pairs
         Rows whose coresets are compared with each other.
     printed, deviations
@@ -163,6 +183,7 @@ class Grid:
     whole: bool = False
     shift: dict[str, float] = field(default_factory=dict)
     draw: str | None = None
+    first_seed: int = 0
     pairs: Sequence[Sequence[str]] = ()
     printed: dict[str, Any] = field(default_factory=dict)
     deviations: dict[str, Any] = field(default_factory=dict)
@@ -170,7 +191,7 @@ class Grid:
 
     def cells(self) -> "Iterator[Cell]":
         """Give every cell, seed by seed, so that what is there early is whole."""
-        for seed in range(self.seeds):
+        for seed in range(self.first_seed, self.first_seed + self.seeds):
             if self.whole:
                 yield Cell(self, WHOLE, 0.0, seed)
             for row in self.rows:
@@ -234,6 +255,8 @@ class Cell:
         content |= {"train": row.train, "dynamic": row.dynamic, "pruned": self.pruned}
         content |= {"recorded": [source.digest for source in self.recordings], "seed": self.seed}
         content["method"] = stated(self.method) if row.is_static else row.method
+        if row.is_auto:
+            content["candidates"] = [[stated(row) for row in CANDIDATES], ROUNDS]
         if row in (SHORTER, ANEW):
             content["length"] = "as much as a coreset costs"
         if self.grid.pairs:
@@ -245,11 +268,11 @@ class Cell:
     def recordings(self) -> list[Recording]:
         """What must be recorded before: nothing for dynamic methods and those that read labels."""
         row, setting = self.row, self.setting
-        if not (row.is_static or row.is_whole):
+        if not (row.is_static or row.is_whole or row.is_auto):
             return []
         if row.is_static and needs([self.method]) == {"labels"}:
             return []
-        runs = 1 if row.is_whole else self.method.runs
+        runs = self.method.runs if row.is_static else 1
         model = setting.stand_in(row.recorded) if row.recorded else self.model
         return [Recording(setting, self.shift, model, self.seed, n) for n in range(runs)]
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
-from dualprune.experiments.accuracy import cost_notes, whole_data
+from dualprune.experiments.accuracy import auto_notes, cost_notes, whole_data
 from dualprune.experiments.grid import Grid
 from dualprune.experiments.kinds import KINDS
 from dualprune.experiments.results import Line
@@ -29,7 +29,7 @@ def tabulate(grid: Grid, lines: Sequence[Line]) -> Table | None:
         title=f"{grid.title}: {what}; {how}{paper}{whole_data(grid, lines)}",
         header=header(grid),
         rows=rows,
-        notes=(*grid.notes, *cost_notes(rows)),
+        notes=(*grid.notes, *cost_notes(rows), *auto_notes(lines)),
     )
 
 

@@ -7,6 +7,7 @@ import signal
 from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, wait
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from threading import Thread
 from typing import Any, BinaryIO
@@ -17,8 +18,9 @@ from dualprune.errors import InputError, WriteError
 from dualprune.experiments.grid import Cell, Grid, Recording, recordings
 from dualprune.experiments.kinds import KINDS
 from dualprune.experiments.results import NUMBERS, Line, append, made_with, read
+from dualprune.experiments.search import settle
 from dualprune.experiments.setting import Setting
-from dualprune.experiments.work import is_recorded, make_recording
+from dualprune.experiments.work import is_recorded, make_recording, recording_cost
 from dualprune.files import make_folders, refuse_foreign
 from dualprune.train import Watch, silent
 from dualprune.train.place import device
@@ -165,7 +167,21 @@ def _submit(pool: Executor, task: Recording | Cell, home: Path, watch: Watch) ->
 
 
 def _measure(cell: Cell, home: Path, watch: Watch) -> dict[str, Any]:
-    return KINDS[cell.grid.kind].measure(cell, home, watch)
+    measure = KINDS[cell.grid.kind].measure
+    return _measure_auto(cell, home, watch) if cell.row.is_auto else measure(cell, home, watch)
+
+
+def _measure_auto(cell: Cell, home: Path, watch: Watch) -> dict[str, Any]:
+    """Find a method first; what that takes counts as recording."""
+    place = home / "auto" / cell.settings
+    settled, search = settle(
+        cell, home, lambda grid: run(grid, place, pool=InThisProcess(), watch=watch)
+    )
+    values = KINDS[cell.grid.kind].measure(settled, home, watch)
+    images, seconds = recording_cost(cell, home)
+    seconds += sum(line.values["training_seconds"] for line in read(place / "results.jsonl"))
+    cost = {"recorded": images + search.images, "recording_seconds": seconds}
+    return values | cost | {"auto": asdict(search)}
 
 
 def _digests(cell: Cell) -> set[str]:

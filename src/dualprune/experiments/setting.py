@@ -8,7 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from dualprune.data import CORRUPTIONS, Data, Images, corrupt, decode, flip_labels, load, long_tail
+from dualprune.data import (
+    CORRUPTIONS,
+    Data,
+    Images,
+    corrupt,
+    decode,
+    flip_labels,
+    load,
+    long_tail,
+    split_ids,
+)
 from dualprune.data.images import IN_MEMORY
 from dualprune.errors import InputError
 from dualprune.files import read_rows
@@ -19,8 +29,11 @@ from dualprune.train.pretrained import is_checkpoint
 from dualprune.train.recipe import Recipe, recipes
 
 SHIFTS = ("labels", "images", "tail")
+HELD_OUT = "held_out"
+"""A shift that leaves the test data out of it: a share of the training data judges instead."""
 
 _SUBSET_SEED = 0x73756273  # nobody's own, so that no random coreset is the same draw
+_HELD_OUT_SEED = 0x68656C64  # added to the seed, for the same reason
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,7 +164,7 @@ def _loaded(data: str, samples: int | None) -> tuple[Data, Data]:
 def _shifted(
     images: Data, test: Data, changes: tuple[tuple[str, float], ...], seed: int, size: int
 ) -> Shifted:
-    """Flip labels, corrupt images or thin out classes: one of these, or nothing.
+    """Flip labels, corrupt images, thin out classes or hold out: one of these, or nothing.
 
     Files are read at this size before they are corrupted.
     """
@@ -165,7 +178,15 @@ def _shifted(
         return Shifted(corrupted, test, {"images": np.flatnonzero(kind >= 0)} | wrong)
     if "tail" in shift:
         return Shifted(long_tail(images, 1 / shift["tail"], seed), test, {})
+    if HELD_OUT in shift:
+        others, judging = held_out_ids(images.labels, shift[HELD_OUT], seed)
+        return Shifted(images.take(others), images.take(judging), {})
     return Shifted(images, test, {})
+
+
+def held_out_ids(labels: Array, share: float, seed: int) -> tuple[Array, Array]:
+    """Give the ids that a seed trains on, and those of every class that it is judged by."""
+    return split_ids(labels, share, _HELD_OUT_SEED + seed)
 
 
 def pixels_of(data: Data, ids: Array, size: int) -> Array:

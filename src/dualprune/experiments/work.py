@@ -171,6 +171,13 @@ def _weights(cell: Cell, coreset: Coreset | None) -> Array | None:
     return np.asarray(np.nan_to_num((scores - low) / (high - low)))
 
 
+def recording_cost(cell: Cell, home: Path) -> tuple[int, float]:
+    """Give the samples that went through the model in its recordings, and the seconds."""
+    epochs, samples = cell.setting.record, len(images_of(cell).images)
+    seconds = sum(seconds_recorded(_folder(wanted, home)) for wanted in cell.recordings)
+    return epochs * samples * len(cell.recordings), seconds
+
+
 def _values(result: Result, cell: Cell, coreset: Coreset | None, home: Path) -> dict[str, Any]:
     """Give what was reached and what it cost: images that went through the model, also before."""
     names = ("accuracy", "best_accuracy", "forward", "backward")

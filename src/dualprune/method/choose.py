@@ -126,6 +126,21 @@ def choose_from(
     return coreset
 
 
+def choose_among(arrays: Arrays, method: Method, among: Array, *, k: int, seed: int) -> Array:
+    """Choose `k` of some of the samples that could be read, as if there were no others.
+
+    `among` are positions among those that could be read; what is given are positions in `among`.
+    """
+    data = _data(arrays, method, _scores(arrays, method)[0])
+    part = {
+        name: None
+        if values is None
+        else np.take(values, among, axis=0 if name == "features" else -1)
+        for name, values in data.items()
+    }
+    return select_ids(method, part, len(among), k=k, seed=seed)
+
+
 def choose_and_write(
     arrays: Arrays, method: Method, parts: Sequence[range], *, k: int, seed: int, out: pathlib.Path
 ) -> Coreset:

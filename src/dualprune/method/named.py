@@ -117,6 +117,10 @@ def _function(named: str | Function, table: Mapping[str, Function], kind: str) -
     return table[named]
 
 
+AUTO = "auto"
+"""What is asked for instead of a method where candidates shall be trained and compared."""
+
+
 @cache
 def named_methods() -> dict[str, dict[str, Any]]:
     """All rows of `methods.toml`, by name."""
@@ -131,6 +135,11 @@ def find_method(name: str, pruned: float) -> Method:
     >>> find_method("el2n", 0.7).selector, find_method("ccs", 0.9).select_knobs
     ('top', {'strata': 50, 'cut_off': 0.3})
     """
+    if name == AUTO:
+        raise InputError(
+            "auto trains candidates to find a method, which `dualprune prune DATA --method auto` "
+            "and `compare` do, also from a recording (--run); here, name a method such as dual+beta"
+        )
     row = {"method": name} | named_methods().get(name, {})
     score, selector = _parts(row.pop("method"))
     return Method(

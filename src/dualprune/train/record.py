@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 
 from dualprune.errors import InputError
-from dualprune.files import read_json
+from dualprune.files import exists, read_json
 from dualprune.method import Method, Settling, at_shares
 from dualprune.record import Recorder
 from dualprune.run import Run
@@ -131,7 +131,9 @@ def overlaps_recorded(run: Path) -> dict[str, float]:
 
     They are by share kept, as those of `Settling`.
     """
-    last = read_json(run / "checkpoint/state.json")["history"][-1]
+    if not exists(state := run / "checkpoint/state.json"):
+        return {}
+    last = read_json(state)["history"][-1]
     return dict(last["overlaps"]) if last.get("settled") else {}
 
 

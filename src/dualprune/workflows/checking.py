@@ -1,25 +1,23 @@
 """check: how training on a coreset compares with all the data and with what costs the same."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import isnan
 from pathlib import Path
 
 import numpy as np
-import torch
 
 from dualprune.coreset import Arm, Check, Coreset
 from dualprune.coreset.worth import ALL, CORESET, RANDOM
 from dualprune.experiments.cost import passes
 from dualprune.experiments.grid import ANEW, SHORTER, Grid, Row
 from dualprune.experiments.results import Line
-from dualprune.experiments.runner import missing, run_loaded, workers
+from dualprune.experiments.runner import missing
 from dualprune.experiments.setting import Setting
 from dualprune.method import Method
 from dualprune.signatures import Array
-from dualprune.train import Setup, Watch
-from dualprune.train.place import useful_threads
+from dualprune.train import Setup
 from dualprune.train.setup import hold_out
+from dualprune.workflows.working import Work
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,33 +30,19 @@ class _Known:
         return self.ids
 
 
-def check(
-    setup: Setup,
-    coreset: Coreset,
-    out: Path,
-    *,
-    seeds: int,
-    seconds: float,
-    processes: int | None,
-    tell: Callable[[str], None],
-    watch: Watch,
-) -> Check:
+def check(setup: Setup, coreset: Coreset, out: Path, seeds: int, work: Work) -> Check:
     """Train on a coreset and in four other ways, each as long as the recipe says; resumes.
 
     A tenth of the training data are held out, which no training sees; test data are not looked
-    at. `seconds` is what a sample took while recording, NaN if that is not known.
+    at.
     """
     grid = _grid(setup, coreset, seeds)
-    count = min(workers(grid.setting, processes), seeds * len(grid.rows))
+    count = work.at_a_time(grid.setting, seeds * len(grid.rows))
     if todo := missing(grid, out):
-        one = next(setup.batches.inputs([torch.from_numpy(coreset.ids[:1])]))
-        threads = useful_threads(setup.fresh_model(0), one, setup.recipe.batch)
-        each = seconds * threads / count if count > 1 else seconds
-        minutes = each * sum(passes(cell) for cell in todo) * len(setup.data.readable_ids) / 60
-        about = "" if isnan(minutes) else f", about {max(1, round(minutes))} min"
-        tell(f"check: {len(todo)} trainings{about} ({count} at a time), with {seeds} seeds each")
-        tell(f"check: {'; '.join(row.name for row in grid.rows)}")
-    lines = run_loaded(grid, out, processes=count, tell=tell, watch=watch)
+        amount = work.amount(setup, len(todo), sum(map(passes, todo)), count)
+        work.tell(f"check: {amount}, with {seeds} seeds each")
+        work.tell(f"check: {'; '.join(row.name for row in grid.rows)}")
+    lines = replace(work, processes=count).run(grid, out)
     return Check(len(hold_out(setup.data)), [_arm(row, lines) for row in grid.rows])
 
 

@@ -15,6 +15,7 @@ from dualprune.experiments.grid import Grid, Row, same_cost
 from dualprune.experiments.present import present, tabulate
 from dualprune.experiments.results import Line
 from dualprune.experiments.runner import OURS, InThisProcess, run, run_loaded, workplace
+from dualprune.experiments.search import candidates
 from dualprune.experiments.setting import Setting
 from dualprune.experiments.table import Table, as_markdown
 from dualprune.files import refuse_foreign
@@ -74,7 +75,8 @@ def compare(
         Which columns of a file or table of rows hold the text and the label, and which to leave
         out.
     methods
-        Names such as ``el2n`` or ``ccs``, or a `Method`, also with functions of your own.
+        Names such as ``el2n`` or ``ccs``, or a `Method`, also with functions of your own. ``auto``
+        tries candidates on held-out parts of the training data, for every seed and share by itself.
     keep
         How much to keep, each 0.3, "30%" or a number of samples.
     prune
@@ -128,6 +130,8 @@ def grid_of(
     """Give a grid of these methods, with a setting that records what they need."""
     rows = tuple(_row(method, pruned) for method in dict.fromkeys(methods))
     static = [row.method_at(setting, share) for row in rows if row.is_static for share in pruned]
+    if any(row.is_auto for row in rows):
+        static += [method for share in pruned for method in candidates(setting, share).values()]
     check_epochs(static, setting.record)
     also = [name for name in signals_for(static) if name not in DEFAULT]
     setting = replace(setting, features=features_for(static, setting.record), also=also)

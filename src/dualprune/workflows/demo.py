@@ -16,7 +16,7 @@ from dualprune.experiments.work import chosen, images_of, run_of
 from dualprune.report.facts import gather
 from dualprune.train import Watch, recipes
 from dualprune.workflows.comparing import Comparison, grid_of, run_and_present
-from dualprune.workflows.pruning import describe, illustrate
+from dualprune.workflows.showing import describe, illustrate
 
 _PRUNED = (0.5, 0.7, 0.9)
 _METHODS = ("dual+beta", "random")

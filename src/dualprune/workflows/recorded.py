@@ -47,14 +47,20 @@ def settings_of(
     return {"model": notes[1], "recipe": replace(find_recipe(notes[2], "", gpu=False), **stated)}
 
 
-def usable(runs: Sequence[Run], data: Data, method: Method, epochs: int) -> list[Run]:
-    """Give the runs that a method averages; refuse those of other data, or without what it needs.
-
-    The last of these is what a method that was not recorded for lacks: signals, features, runs.
-    """
-    first, chosen = runs[0], list(runs[: method.runs])
+def usable(runs: Sequence[Run], data: Data, methods: Sequence[Method], epochs: int) -> list[Run]:
+    """Give the runs that methods average; refuse those of other data, or without what they need."""
+    first = runs[0]
     if first.description.data != data.fingerprint:
         raise InputError(f"{first.path} was recorded of other data; give the data it was made from")
+    for method in methods:
+        _refuse_lacking(runs, method, epochs)
+    check_epochs(methods, epochs)
+    return list(runs[: max(method.runs for method in methods)])
+
+
+def _refuse_lacking(runs: Sequence[Run], method: Method, epochs: int) -> None:
+    """Refuse what was not recorded for a method: it lacks signals, features or runs."""
+    first, chosen = runs[0], list(runs[: method.runs])
     lacking = sorted(
         name for name in needs([method]) - {"features"} if not all(run.has(name) for run in chosen)
     )
@@ -67,5 +73,3 @@ def usable(runs: Sequence[Run], data: Data, method: Method, epochs: int) -> list
             f"{first.path} lacks what {method.name} needs: {', '.join(lacking)}; record it with "
             f"`dualprune prune --method {method.name}`, without --run"
         )
-    check_epochs([method], epochs)
-    return chosen

@@ -9,7 +9,8 @@ from torch import nn
 from dualprune.data import Columns, Data, usual_recipe
 from dualprune.dynamic import DYNAMIC
 from dualprune.errors import InputError
-from dualprune.method import Method, check_epochs, find_method
+from dualprune.experiments.grid import CANDIDATES
+from dualprune.method import AUTO, Method, check_epochs, find_method
 from dualprune.select.budget import Amount, share_pruned
 from dualprune.train import check_training
 from dualprune.train.datasets import Samples
@@ -47,12 +48,13 @@ def check_request(
             "for a dataset of torch, give a module of your own: model=torch.nn.Sequential(...)"
         )
     recorded = how.record if epochs is None or isinstance(epochs, str) else epochs
+    tried = [row.method for row in CANDIDATES] if AUTO in methods else []
     for amount in wanted:
         share = share_pruned(**amount)
-        for method in methods:
+        for method in [*methods, *tried]:
             if not isinstance(method, str):
                 check_epochs([method], recorded)
-            elif method not in DYNAMIC:
+            elif method not in (*DYNAMIC, AUTO):
                 named = find_method(method, share or 0.0)
                 check_epochs([] if share is None else [named], recorded)
     return how

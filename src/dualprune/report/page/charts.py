@@ -8,6 +8,7 @@ than ten seconds in a browser without a graphics card.
 
 import json
 import re
+from statistics import mean
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from bokeh.layouts import row
 from bokeh.models import ColumnDataSource, Range1d
 from bokeh.plotting import figure
 
+from dualprune.coreset import Shares
 from dualprune.report.facts import Facts
 from dualprune.report.page.compared import Compared
 from dualprune.signatures import Array
@@ -102,6 +104,22 @@ def accuracies(compared: list[Compared]) -> dict[str, Any]:
         plot.line(shares, means, line_color=color, line_width=2)
         plot.scatter(shares, means, size=8, color=color)
     return _item(plot, "accuracies")
+
+
+def shares(tried: Shares) -> dict[str, Any]:
+    """Draw the accuracy of each share that was tried, with the interval of its loss; the limit."""
+    plot, full = _chart("kept (%)", "accuracy (%)"), 100 * mean(tried.tried[0].accuracies)
+    plot.hspan(y=full, line_color=PRUNED, line_width=2)
+    plot.hspan(y=full - tried.lose, line_color=PRUNED, line_dash="dashed", line_width=2)
+    parts = [share for share in tried.curve if share.keep < 1]
+    kept = [100 * share.keep for share in parts]
+    reached = [full - tried.loss(share).points for share in parts]
+    lows, highs = zip(*map(tried.interval, parts), strict=True)
+    ends = [[full - loss for loss in losses] for losses in (lows, highs)]
+    plot.segment(kept, ends[0], kept, ends[1], line_color=KEPT, line_width=2)
+    plot.line(kept, reached, line_color=KEPT, line_width=2)
+    plot.scatter(kept, reached, size=8, color=KEPT)
+    return _item(plot, "shares")
 
 
 def _chart(across: str, up: str) -> figure:

@@ -91,6 +91,8 @@ def _render(facts: Facts, samples: Samples, results: Sequence[Result], folder: P
     plots = [charts.moon(facts), charts.scores(facts)]
     if compared:
         plots.append(charts.accuracies(compared))
+    if facts.coreset is not None and (tried := facts.coreset.card.shares) is not None:
+        plots.append(charts.shares(tried))
     scripts = [_text("server/static/js/bokeh.min.js", "bokeh"), *map(_text, _SCRIPTS)]
     return _template().render(
         policy=_policy(scripts),

@@ -90,14 +90,15 @@ def _choosing(facts: Facts, at: Places) -> str:
         drops = facts.what_if is not None and facts.what_if.unscored == "drop"
         more = {"unscored": "drop"} if drops else {}
         return command("select", "beta", at.run, epochs=facts.epochs, **more)
-    if card.training is None or not (data := named_data(card.training)):
+    training, searched = card.training, card.search is not None  # `prune` takes no c_D
+    if training is None or searched or not (data := named_data(training)):
         runs = [at.run, *["RUN"] * (len(card.runs) - 1)]
         return select_again(coreset, runs, seed=card.seed, epochs=card.epochs)
     run = at.coreset if at.run == f"{at.coreset}/run" else at.run
     flags: dict[str, Any] = {"seed": card.seed} if card.seed else {}
     if card.epochs != facts.run.epochs:
         flags["epochs"] = card.epochs
-    if card.training.relabelled:
+    if training.relabelled:
         flags["labels"] = "corrected.csv"
     flags |= for_classes_of(coreset)
     return command("prune", *data, run=run, **flags)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from dualprune.coreset import Coreset, Training
-from dualprune.method import FLOOR
+from dualprune.method import AUTO, FLOOR
 from dualprune.report.facts import Facts
 from dualprune.report.page.pack import safe_text
 from dualprune.run import Run
@@ -59,7 +59,7 @@ def rows(facts: Facts) -> Iterator[tuple[str, str]]:
         yield "Kept", f"{card.k:,} of {samples:,} ({card.k / samples:.1%})"
     yield from _label_rows(facts, training)
     if card is not None and training is not None:
-        yield "Cost", _cost(training, card.recording_passes)
+        yield "Cost", _cost(training, card.recording_passes, card.trying_passes)
         yield "Worth it", card.worth
 
 
@@ -80,13 +80,14 @@ def _suspects(facts: Facts) -> str:
     return f"{labels.wrong}; of {labels.suspect.sum():,} suspects {pruned:,} were pruned"
 
 
-def _cost(training: Training, recording: int) -> str:
+def _cost(training: Training, recording: int, trying: float) -> str:
     """Compare passes over all samples, which do not depend on the machine."""
-    full, small = training.full_passes, training.coreset_passes
+    full, small, once = training.full_passes, training.coreset_passes, recording + trying
+    tried = f" and {trying:.3g} of trying" if trying else ""
     return (
         f"training on what was kept takes {small:.3g} passes over the full set instead of "
-        f"{full:.3g} ({small / full:.0%}), or {(small + recording) / full:.0%} with the "
-        f"{recording:.3g} passes of recording, which are needed once"
+        f"{full:.3g} ({small / full:.0%}), or {(small + once) / full:.0%} with the "
+        f"{recording:.3g} passes of recording{tried}, which are needed once"
     )
 
 
@@ -100,7 +101,12 @@ def repeat(coreset: Coreset | None) -> str | None:
     if training is not None and training.workflow == "demo":
         return command("demo", out="again")
     if training is not None and training.workflow == "prune" and (data := named_data(training)):
-        how = {"method": card.method, "model": training.model, "recipe": training.recipe}
+        searched = card.search is not None and card.selector == "beta"  # with a c_D of its own
+        how = {
+            "method": AUTO if searched else card.method,
+            "model": training.model,
+            "recipe": training.recipe,
+        }
         flags = {name: safe_text(value) for name, value in how.items()} | for_classes_of(coreset)
         if training.size:
             flags["size"] = training.size

@@ -1,0 +1,164 @@
+"""The method and the number to keep: as they were asked for, or found by trying."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from typing import Literal
+
+from dualprune.coreset import Card, Search, Shares
+from dualprune.experiments.search import (
+    SHARE_SEEDS,
+    SHARES,
+    Ground,
+    RunGrid,
+    candidates,
+    most_trainings,
+    search_method,
+    search_share,
+)
+from dualprune.experiments.setting import Setting
+from dualprune.files import exists
+from dualprune.method import Method, find_method, for_classes
+from dualprune.run import Run
+from dualprune.select import budget
+from dualprune.signatures import knobs
+from dualprune.train import Setup
+from dualprune.workflows.asked import TRIED, Asked
+from dualprune.workflows.working import Work
+
+
+@dataclass(frozen=True, eq=False)
+class Wanted:
+    """What was asked for, the data and the model, and what is or will be recorded of them."""
+
+    asked: Asked
+    setup: Setup
+    epochs: int
+    recorded: list[Run] = field(default_factory=list)
+
+    @staticmethod
+    def of(asked: Asked, setup: Setup, epochs: int | Literal["auto"] | None) -> "Wanted":
+        """Take the recipe's number of epochs if there is no other; evaluate once, at the end."""
+        epochs = setup.recipe.record if epochs is None or isinstance(epochs, str) else epochs
+        recipe = replace(setup.recipe, judge_every=epochs)
+        return Wanted(asked, replace(setup, recipe=recipe), epochs)
+
+    @property
+    def samples(self) -> int:
+        """How many samples could be read."""
+        return len(self.setup.data.readable_ids)
+
+    @cached_property
+    def k(self) -> int | None:
+        """How many to keep, None if that is to be found."""
+        return None if self.asked.finds_share else budget(self.samples, **self.asked.amount)
+
+    @property
+    def methods(self) -> list[Method]:
+        """All that may choose, and for which must be recorded."""
+        if self.k is None:
+            return [self.method_at(1 - keep) for keep in SHARES]
+        pruned = 1 - self.k / self.samples
+        if self.asked.finds_method:
+            return list(self.candidates_at(pruned).values())
+        return [self.method_at(pruned)]
+
+    def method_at(self, pruned: float) -> Method:
+        """Give the method that was asked for, at this share pruned."""
+        method = self.asked.method
+        named = find_method(method, pruned) if isinstance(method, str) else method
+        return self._for_classes(named.with_defaults(self.setup.recipe.select))
+
+    def candidates_at(self, pruned: float) -> dict[str, Method]:
+        """Give what is tried, without what cannot keep to the balance or floor asked for."""
+        said = {"balance": self.asked.balance, "floor": self.asked.floor}
+        needed = {name for name, value in said.items() if value is not None}
+        return {
+            name: self._for_classes(method)
+            for name, method in candidates(self.setting, pruned).items()
+            if needed <= knobs(method.select).keys()
+        }
+
+    def _for_classes(self, method: Method) -> Method:
+        return for_classes(method, self.asked.balance, self.asked.floor)
+
+    def method_of(self, card: Card) -> Method | None:
+        """Give the method that a card must name if it is of what is asked for; None if none can."""
+        pruned = max(0.0, 1 - card.k / self.samples)  # a card of other data may keep more
+        if self.asked.finds_method:
+            kept = None if card.search is None else card.search.kept
+            return self.candidates_at(pruned).get(kept or "")
+        return None if card.search is not None else self.method_at(pruned)
+
+    @cached_property
+    def setting(self) -> Setting:
+        """What is tried on: all that could be read, trained as long as the recipe says."""
+        data, recipe = self.setup.data.only_readable(), self.setup.recipe
+        setting = Setting.of(
+            TRIED, recipe, data, data, seeds=1, model=self.setup.model, judged_on="validation"
+        )
+        return replace(
+            setting,
+            record=self.epochs,
+            epochs={"early": self.epochs},
+            train={"judge_every": recipe.epochs, "size": recipe.size},
+        )
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What chooses, how many it keeps, and what was tried to know that."""
+
+    method: Method
+    k: int
+    search: Search | None = None
+    shares: Shares | None = None
+
+
+def decide(wanted: Wanted, runs: list[Run], work: Work) -> Decision:
+    """Give the method and the number that were asked for, or try several of them; resumes."""
+    if wanted.k is None:
+        shares = _find_share(wanted, runs, work)
+        k = budget(wanted.samples, keep=repr(shares.keep))
+        return Decision(wanted.method_at(1 - shares.keep), k, shares=shares)
+    pruned = 1 - wanted.k / wanted.samples
+    if not wanted.asked.finds_method:
+        return Decision(wanted.method_at(pruned), wanted.k)
+    methods = wanted.candidates_at(pruned)
+    search = _find_method(wanted, methods, pruned, runs, work)
+    return Decision(methods[search.kept], wanted.k, search=search)
+
+
+def _find_method(
+    wanted: Wanted, methods: Mapping[str, Method], pruned: float, runs: list[Run], work: Work
+) -> Search:
+    shares = [1 - pruned] * most_trainings(len(methods))
+    work = _announce(wanted, work, f"which of {'; '.join(methods)}", shares)
+    run, ground = _run_in(wanted, work), _ground(wanted, runs)
+    return search_method(ground, methods, pruned, run, work.tell)
+
+
+def _find_share(wanted: Wanted, runs: list[Run], work: Work) -> Shares:
+    lose, shares = float(wanted.asked.lose or 0), [1.0, *SHARES, SHARES[-1]] * SHARE_SEEDS
+    work = _announce(wanted, work, f"which share loses at most {lose:g} points", shares)
+    run, ground = _run_in(wanted, work), _ground(wanted, runs)
+    return search_share(ground, wanted.method_at, lose, run, work.tell)
+
+
+def _announce(wanted: Wanted, work: Work, what: str, shares: list[float]) -> Work:
+    """Say before it begins how much there is to do at most: a training for each of the shares."""
+    count, recipe = work.at_a_time(wanted.setting, len(shares)), wanted.setup.recipe
+    if not exists(wanted.asked.out / "card.json"):
+        samples = wanted.samples
+        passes = sum(recipe.passes(round(share * samples), samples) for share in shares)
+        amount = work.amount(wanted.setup, len(shares), passes, count)
+        work.tell(f"auto: at most {amount} to find {what}")
+    return replace(work, processes=count)
+
+
+def _run_in(wanted: Wanted, work: Work) -> RunGrid:
+    return partial(work.run, out=wanted.asked.out / TRIED)
+
+
+def _ground(wanted: Wanted, runs: list[Run]) -> Ground:
+    return Ground(wanted.setting, tuple(runs), wanted.epochs, wanted.asked.seed)
