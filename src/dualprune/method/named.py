@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import Any
+from typing import Any, Final
 
 from dualprune.arguments import convert_fields
 from dualprune.errors import InputError, did_you_mean
@@ -117,7 +117,7 @@ def _function(named: str | Function, table: Mapping[str, Function], kind: str) -
     return table[named]
 
 
-AUTO = "auto"
+AUTO: Final = "auto"
 """What is asked for instead of a method where candidates shall be trained and compared."""
 
 
