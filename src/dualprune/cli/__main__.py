@@ -24,6 +24,7 @@ from dualprune.cli.score import app as score
 from dualprune.cli.select import app as select
 from dualprune.cli.train import train
 from dualprune.errors import DualpruneError, needing_torch
+from dualprune.urls import masked
 
 _RESUMING = (demo, prune, record, train, compare, reproduce)
 _INTERRUPTED = 130
@@ -76,7 +77,7 @@ def main() -> None:
 
 
 def _say(message: str, start: str = "") -> None:
-    sys.stderr.write(f"{start}dualprune: {visible(message)}\n")
+    sys.stderr.write(f"{start}dualprune: {visible(masked(message))}\n")
 
 
 if __name__ == "__main__":

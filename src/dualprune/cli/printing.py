@@ -4,7 +4,6 @@ import os
 import re
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
@@ -14,6 +13,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from dualprune.coreset import Card
+from dualprune.files import Place
 
 if TYPE_CHECKING:
     from dualprune.experiments.table import Table
@@ -49,10 +49,10 @@ def kept_lines(card: Card) -> Iterator[str]:
     yield f"coreset    sha256 {card.ids_sha256[:16]}, seed {card.seed}"
 
 
-def print_path(path: Path) -> None:
+def print_path(path: Place) -> None:
     """Print a path: byte for byte into a pipe, for the next command, and visibly elsewhere."""
     piped = hasattr(sys.stdout, "buffer") and not sys.stdout.isatty()
-    typer.echo(os.fsencode(path) if piped else visible(str(path)))
+    typer.echo(os.fsencode(str(path)) if piped else visible(str(path)))
 
 
 def print_table(table: "Table") -> None:

@@ -10,7 +10,6 @@ The training data is wrapped by `Indexed`; the module stays as it is::
 import os
 from collections.abc import Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from lightning.pytorch import Callback, LightningModule, Trainer
@@ -19,6 +18,7 @@ from torch.utils.hooks import RemovableHandle
 
 from dualprune.arguments import checked
 from dualprune.errors import InputError
+from dualprune.files import on_disk
 from dualprune.integrations.recording import Recording
 from dualprune.integrations.torch import PrunedSampler, indexed
 from dualprune.record import Indexed, Recorder
@@ -64,7 +64,7 @@ class RecordDynamics(Callback):
         names: Sequence[str] = (),
         strict: bool = False,
     ) -> None:
-        self._path, self._source, self._labels_at = Path(path), logits, labels
+        self._path, self._source, self._labels_at = on_disk(path), logits, labels
         self._strict = strict
         self._make = partial(
             Recorder, path, signals=signals, class_names=class_names, names=names, strict=strict

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from dualprune.errors import InputError
-from dualprune.files import read_json
+from dualprune.files import Place, read_json
 from dualprune.record import Recorder
 from dualprune.run import Run
 from dualprune.run.signals import DEFAULT
@@ -115,6 +115,6 @@ def _precision(device: str, clean: bool) -> str:
     return ", passes in bfloat16, logits in float32" if device == "cuda" and not clean else ""
 
 
-def seconds_recorded(run: Path) -> float:
+def seconds_recorded(run: Place) -> float:
     """Seconds that training took while this run was recorded."""
     return float(sum(row["seconds"] for row in read_json(run / "checkpoint/state.json")["history"]))

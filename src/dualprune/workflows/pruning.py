@@ -26,7 +26,7 @@ from dualprune.data import (
 )
 from dualprune.errors import InputError
 from dualprune.experiments.results import Line
-from dualprune.files import exists, refuse_foreign
+from dualprune.files import Place, exists, on_disk, place, refuse_foreign
 from dualprune.method import (
     Arrays,
     Method,
@@ -48,6 +48,7 @@ from dualprune.select.budget import Amount
 from dualprune.select.candidates import Balance
 from dualprune.signatures import Array, check_knobs
 from dualprune.train import APART, Setup, Watch, record, relabel, seconds_recorded, silent
+from dualprune.urls import AnyPath
 from dualprune.workflows.checking import check as check_coreset
 from dualprune.workflows.given import given_data, name_of
 from dualprune.workflows.kept import refuse_materialize, write_kept_samples
@@ -71,7 +72,7 @@ def prune(
     size: int | None = None,
     balance: Balance | None = None,
     floor: int | float | None = None,
-    run: str | os.PathLike[str] | None = None,
+    run: AnyPath | None = None,
     seed: int = 0,
     materialize: Literal["link", "copy"] | None = None,
     check: bool = False,
@@ -132,7 +133,7 @@ def prune(
         Progress: lines of the check; the epochs of trainings in this process.
     """
     _refuse_at_once(check_seeds, materialize)
-    out, recorded = Path(out), [] if run is None else runs_in(run)
+    out, recorded = on_disk(out), [] if run is None else runs_in(run)
     columns = Columns(text, label, tuple(ignore))
     data = given_data(data, columns)
     refuse_materialize(data, materialize)
@@ -152,7 +153,7 @@ def prune(
     given = usable(recorded, setup.data, wanted.method, wanted.epochs) if recorded else []
     flags = {**amount, "method": wanted.method.name, "balance": balance}
     flags |= {"floor": floor, "seed": seed}
-    again = _another_choice([wanted.name, *columns.flags()], flags, Path(run or out), out)
+    again = _another_choice([wanted.name, *columns.flags()], flags, place(run or out), out)
     _refuse_another(out, wanted, given, again)
     runs = given or _record(wanted, out, watch)
     coreset, facts = _choose(wanted, runs, out)
@@ -310,7 +311,7 @@ def _refuse_another(out: Path, wanted: _Wanted, given: Sequence[Run], again: str
         )
 
 
-def _another_choice(data: list[str], flags: dict[str, Any], run: Path, out: Path) -> str:
+def _another_choice(data: list[str], flags: dict[str, Any], run: Place, out: Path) -> str:
     """Give the command that chooses from a recording, into a folder beside this one."""
     usual = {"method": "dual+beta", "seed": 0}
     said = {name: value for name, value in flags.items() if value != usual.get(name)}
@@ -392,7 +393,6 @@ def illustrate(
         draw_moons(paths[0], facts.variability, facts.confidence, panels)
     if find_spec("bokeh") is not None:
         samples = to_show(data)
-        paths.append(
-            write_report(out / "report.html", facts, samples=samples, results=results, folder=out)
-        )
+        paths.append(out / "report.html")
+        write_report(paths[-1], facts, samples=samples, results=results, folder=out)
     return paths
