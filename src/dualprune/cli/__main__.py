@@ -17,6 +17,7 @@ from dualprune.cli.import_ import import_
 from dualprune.cli.methods import methods
 from dualprune.cli.printing import visible
 from dualprune.cli.prune import prune
+from dualprune.cli.push import push
 from dualprune.cli.record import record
 from dualprune.cli.report import report
 from dualprune.cli.reproduce import reproduce
@@ -26,7 +27,7 @@ from dualprune.cli.train import train
 from dualprune.errors import DualpruneError, needing_torch
 from dualprune.urls import masked
 
-_RESUMING = (demo, prune, record, train, compare, reproduce)
+_RESUMING = (demo, prune, record, train, compare, reproduce, push)
 _INTERRUPTED = 130
 
 app = typer.Typer(

@@ -5,7 +5,7 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from itertools import pairwise
 from typing import Literal, TypeVar
 
@@ -20,6 +20,7 @@ from dualprune.run.description import Description, run_folder
 from dualprune.run.features import old_features, read_features
 from dualprune.run.names import read_names
 from dualprune.run.part import CHUNK, Part
+from dualprune.run.ranges import Map, threads
 from dualprune.run.signals import all_missing, column_of
 from dualprune.signatures import Array, inputs
 from dualprune.urls import AnyPath, Url
@@ -29,6 +30,7 @@ Result = TypeVar("Result")
 Results = tuple[dict[str, Array], list[tuple[range, Result]]]
 
 _BUFFERS = 2**29  # bytes that may be read ahead, whatever the number of cores
+_REQUESTS = 16  # to a store at a time, for every thread that reads: it waits more than it works
 _VALUES = 2**20  # of a signal per call: few enough for the caches, enough for numba to be used
 
 
@@ -50,7 +52,11 @@ class Run:
         self.description = Description.load(self.path)
         epochs = find_epochs(self.path)
         refuse_holes(epochs)
-        self._epochs = [open_parts(epoch, self.description) for epoch in finished(epochs)]
+        self._each: Map = map
+        if isinstance(self.path, Url):
+            self._each = partial(threads, workers=_REQUESTS)
+        opened = self._each(partial(open_parts, description=self.description), finished(epochs))
+        self._epochs = list(opened)
 
     @staticmethod
     @checked
@@ -314,15 +320,17 @@ class Run:
     def _read(self, epochs: list[list[Part]], chunk: int, memory: dict[str, Array]) -> Block:
         ids = range(chunk * CHUNK, min((chunk + 1) * CHUNK, self.samples))
         columns = {name: rows[:, : len(ids)] for name, rows in memory.items()}
+        present: list[tuple[int, Part]] = []
         for row, parts in enumerate(epochs):
-            present = [part for part in parts if chunk in part.groups]
-            if not any(part.groups[chunk].rows == len(ids) for part in present):
+            own = [part for part in parts if chunk in part.groups]
+            if not any(part.groups[chunk].rows == len(ids) for part in own):
                 for name, rows in columns.items():
                     rows[row] = column_of(name).missing
-            for part in reversed(present):  # the lowest process comes last, so its value stays
-                where, values = part.read(chunk, list(columns))
-                for rows, value in zip(columns.values(), values, strict=True):
-                    rows[row, where] = value
+            present += ((row, part) for part in reversed(own))  # the lowest process last: it stays
+        contents = self._each(lambda one: one[1].read(chunk, list(columns)), present)
+        for (row, _), (where, values) in zip(present, contents, strict=True):
+            for rows, value in zip(columns.values(), values, strict=True):
+                rows[row, where] = value
         return ids, columns
 
 
