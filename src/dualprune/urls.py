@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
@@ -62,8 +63,15 @@ class Url:
     A file that is written appears as a whole, or not at all: so do S3 and its like.
     """
 
-    fs: Any = field(compare=False, repr=False)
+    store: Any = field(compare=False, repr=False)
     path: str
+    process: int = field(default_factory=os.getpid, compare=False, repr=False)
+
+    @property
+    def fs(self) -> Any:
+        """The file system of fsspec; a forked process cannot use that of its parent."""
+        here = os.getpid()
+        return self.store if self.process == here else _opened_again(self.store, here)
 
     def __str__(self) -> str:
         return masked(str(self.fs.unstrip_protocol(self.path)))
@@ -179,6 +187,11 @@ class Url:
         reason = getattr(error, "strerror", None) or str(error) or "no reason was stated"
         name = type(error).__name__
         return StoreError(f"cannot {what} {self}: {masked(reason)} ({name}); {hint}")
+
+
+@lru_cache
+def _opened_again(store: Any, process: int) -> Any:  # noqa: ARG001 - once in every process
+    return type(store)(*store.storage_args, **store.storage_options)
 
 
 class UrlFile(io.RawIOBase):
