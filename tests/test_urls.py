@@ -22,13 +22,12 @@ from dualprune import Coreset, Recorder, Run, audit, choose, push, urls
 from dualprune.errors import DamagedError, InputError, MissingError, StoreError
 from dualprune.files import place
 from dualprune.method import Arrays
-from dualprune.method.choose import choose_and_write
 from dualprune.run import RunWriter
 from dualprune.run.part import CHUNK
 from dualprune.run.ranges import ranges
 from dualprune.score import dual
 from tests import commands
-from tests.mapping import METHODS, assert_same, in_memory, method_of, record
+from tests.mapping import METHODS, assert_same, in_memory, in_parts, record
 from tests.store import SECRET, environment, hang_up, proxy_to, s3_server, status, use
 
 DIGITS = Path(__file__).parent / "runs" / "digits"
@@ -86,8 +85,7 @@ def test_a_run_at_a_url_holds_the_same(run, home):
 def test_what_is_chosen_and_written_by_range_is_the_same(run, home, name, knobs):
     push(run.path, f"{home}/run")
     there, out = Run(f"{home}/run"), place(f"{home}/small")
-    arrays, parts = Arrays([there]), ranges(run.samples, 3)
-    coreset = choose_and_write(arrays, method_of(name, knobs), parts, k=30, seed=1, out=out)
+    parts, coreset = ranges(run.samples, 3), in_parts(there, name, knobs, out, count=3)
     assert_same(in_memory(run, name, knobs), out)
     np.testing.assert_array_equal(coreset.columns["score"], Coreset.load(out).columns["score"])
     assert {file.name for file in out.files()} == {
@@ -173,7 +171,8 @@ def test_processes_open_the_same_run(run, s3):
 
 def test_only_the_row_groups_of_a_range_are_read(proxy, s3, tmp_path):
     losses = np.random.default_rng(0).exponential(size=(2, 2 * CHUNK + 5)).astype(np.float32)
-    run = Run.from_arrays(tmp_path / "run", loss=losses, entropy=losses)
+    more = {"entropy": losses, "margin": losses}
+    run = Run.from_arrays(tmp_path / "run", loss=losses, **more)
     push(run.path, f"{s3}/run")
     there = Run(f"{s3}/run")
     proxy.requests.clear()
@@ -183,6 +182,10 @@ def test_only_the_row_groups_of_a_range_are_read(proxy, s3, tmp_path):
     column = CHUNK * 4
     assert len(proxy.requests) == 2
     assert all(column <= count < column * 1.01 for _, _, count in proxy.requests)
+    proxy.requests.clear()
+    list(there.map(lambda loss, margin: None, ["loss", "margin"], ids=ids))
+    assert len(proxy.requests) == 2  # columns that lie close together come at once
+    assert all(2 * column <= count < 3.01 * column for _, _, count in proxy.requests)
 
 
 @pytest.mark.parametrize("fault", [status(503, "SlowDown"), hang_up], ids=["503", "hang up"])

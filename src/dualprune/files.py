@@ -331,10 +331,15 @@ def open_file(path: Place) -> BinaryIO:
         return path.open("rb")
 
 
-def open_table(path: Place, size: int | None = None) -> pa.NativeFile:
-    """Open a Parquet file, whose size may be known, so that only what is asked for is read."""
+def open_table(
+    path: Place, size: int | None = None, span: Callable[[], tuple[int, int]] = lambda: (0, 0)
+) -> pa.NativeFile:
+    """Open a Parquet file, whose size may be known, so that only what is asked for is read.
+
+    From a store the bytes of `span()` come with one request.
+    """
     if isinstance(path, Url):
-        return pa.PythonFile(path.open(size), "r")
+        return pa.PythonFile(path.open(size, span()), "r")
     return pa.OSFile(os.fsencode(path))  # a str would have to be UTF-8
 
 

@@ -137,12 +137,12 @@ class Url:
             data: bytes = self.fs.cat_file(self.path, start=start, end=stop, **limit)
             return data
 
-    def open(self, size: int | None = None) -> "UrlFile":
-        """Open a file to read, whose size may be known."""
+    def open(self, size: int | None = None, span: tuple[int, int] = (0, 0)) -> "UrlFile":
+        """Open a file to read, whose size may be known, and what will be asked for together."""
         size = self.size() if size is None else size
         if size is None:
             raise IsADirectoryError(errno.EISDIR, "it is not a file")
-        return UrlFile(self, size)
+        return UrlFile(self, size, span)
 
     def write(self, data: bytes | memoryview) -> None:
         with self._calling("write"):
@@ -195,10 +195,12 @@ def _opened_again(store: Any, process: int) -> Any:  # noqa: ARG001 - once in ev
 
 
 class UrlFile(io.RawIOBase):
-    """A file of a store; every read is one request, for just these bytes."""
+    """A file of a store; a read is one request for just these bytes, but for those of a span."""
 
-    def __init__(self, url: Url, size: int) -> None:
+    def __init__(self, url: Url, size: int, span: tuple[int, int]) -> None:
         self._url, self._size, self._at = url, size, 0
+        self._start, self._stop = span
+        self._ahead = b""
 
     def readable(self) -> bool:
         return True
@@ -222,11 +224,17 @@ class UrlFile(io.RawIOBase):
 
     def read(self, count: int = -1) -> bytes:
         stop = self._size if count < 0 else min(self._at + count, self._size)
-        data = self._url.read(self._at, stop) if stop > self._at else b""
+        data = self._fetch(self._at, stop) if stop > self._at else b""
         self._at += len(data)
         return data
 
     readall = read
+
+    def _fetch(self, start: int, stop: int) -> bytes:
+        if not self._start <= start < stop <= self._stop:
+            return self._url.read(start, stop)
+        self._ahead = self._ahead or self._url.read(self._start, self._stop)
+        return self._ahead[start - self._start : stop - self._start]
 
 
 def is_url(path: AnyPath) -> bool:

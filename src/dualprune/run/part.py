@@ -148,7 +148,7 @@ class Part:
     def _columns(self, group: _Group, names: list[str]) -> list[Array]:
         with reading(self.path):
             with (
-                open_table(self.path, self.size) as source,
+                open_table(self.path, self.size, lambda: self._span(group, names)) as source,
                 pq.ParquetFile(
                     source,
                     metadata=self.metadata,
@@ -163,6 +163,16 @@ class Part:
                 if len(values) != group.rows or bit_sum(values) != stated:
                     raise DamagedError(f"{self.path} is damaged: {name} is not what was written")
             return columns
+
+    def _span(self, group: _Group, names: list[str]) -> tuple[int, int]:
+        """Where the columns lie in the file, if little else lies between them."""
+        row_group = self.metadata.row_group(group.index)
+        columns = [row_group.column(position) for position in range(row_group.num_columns)]
+        wanted = [column for column in columns if column.path_in_schema in names]
+        start = min(column.data_page_offset for column in wanted)
+        stop = max(column.data_page_offset + column.total_compressed_size for column in wanted)
+        together = stop - start <= 2 * sum(column.total_compressed_size for column in wanted)
+        return (start, min(stop, self.size)) if together else (0, 0)
 
 
 def _read_footer(path: Place) -> tuple[int, pq.FileMetaData]:
