@@ -42,21 +42,26 @@ def place(path: AnyPath) -> Place:
     """
     if isinstance(path, Url):
         return path
-    if not isinstance(path, os.PathLike):
-        return open_url(path) if is_url(path) else Path(str(path))
-    if is_url(path):
-        raise InputError(f"{masked(str(path))} was a URL before it became a Path; give it as text")
-    return Path(path)
+    if not isinstance(path, str | os.PathLike):
+        return open_url(path)
+    text = os.fspath(path)
+    if not is_url(text):
+        return Path(text)
+    if "://" not in text:
+        raise InputError(
+            f"{masked(text)} looks like a URL that lost a slash, as in a Path; give it as text"
+        )
+    return open_url(text)
 
 
 def on_disk(path: AnyPath) -> Path:
     """Give a folder of this machine; refuse a URL, where one cannot record."""
-    if is_url(path):
+    if not isinstance(path, str | os.PathLike) or is_url(path):
         raise InputError(
             f"{masked(str(path))} is a URL, but this must be a folder on this machine; write into "
             "one, then copy what is complete: dualprune push FOLDER URL"
         )
-    return Path(str(path))
+    return Path(path)
 
 
 class Draft:
