@@ -18,9 +18,9 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 from dualprune.errors import InputError, MissingError, StoreError
 
 SECONDS = 60.0
-"""How long to wait for an answer at most, and besides for the bytes of a file:"""
+"""How long a call to a store may take, besides the time for the bytes that it moves."""
 SLOWEST = 2**17
-"""bytes per second."""
+"""How many bytes per second it must move."""
 
 _URL = re.compile(r"[a-z][a-z0-9+.:-]+:/+", re.IGNORECASE)
 _SECRETS = (  # after a colon, even if it has slashes; as the name of a user; after a question mark

@@ -169,9 +169,11 @@ class Part:
         row_group = self.metadata.row_group(group.index)
         columns = [row_group.column(position) for position in range(row_group.num_columns)]
         wanted = [column for column in columns if column.path_in_schema in names]
-        start = min(column.data_page_offset for column in wanted)
-        stop = max(column.data_page_offset + column.total_compressed_size for column in wanted)
-        together = stop - start <= 2 * sum(column.total_compressed_size for column in wanted)
+        sizes = [column.total_compressed_size for column in wanted]
+        starts = [column.data_page_offset for column in wanted]
+        stops = map(sum, zip(starts, sizes, strict=True))
+        start, stop = min(starts, default=0), max(stops, default=0)
+        together = stop - start <= 2 * sum(sizes)
         return (start, min(stop, self.size)) if together else (0, 0)
 
 
