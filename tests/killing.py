@@ -11,7 +11,6 @@ import shutil
 import signal
 import sys
 import time
-import traceback
 from itertools import count
 from pathlib import Path
 
@@ -21,6 +20,7 @@ from dualprune.errors import MissingError
 from tests.recording import (
     check_goes_on,
     check_run,
+    in_child,
     record,
     recorder,
     see,
@@ -30,19 +30,6 @@ from tests.recording import (
 
 ROUNDS = 200
 MOST_EPOCHS = 12
-
-
-def in_child(work):
-    """Fork a process that does `work` and exits with 0."""
-    pid = os.fork()
-    if pid:
-        return pid
-    try:
-        work()
-        os._exit(0)
-    except BaseException:  # noqa: BLE001 - the child must not run the parent's code
-        traceback.print_exc()
-        os._exit(1)
 
 
 def at_random_instants(folder):

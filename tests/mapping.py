@@ -4,12 +4,12 @@ import itertools
 import os
 import signal
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 import torch
 
 from dualprune import Coreset, Recorder, Run
+from dualprune.files import place
 from dualprune.method import Arrays, choose_from, find_method
 from dualprune.method.choose import choose_and_write
 from dualprune.run.ranges import ranges
@@ -57,7 +57,7 @@ def in_memory(run, name, knobs):
 def in_parts(run, name, knobs, out, *, count=7, map=None):
     parts = ranges(run.samples, count)
     return choose_and_write(
-        Arrays([run], map=map), method_of(name, knobs), parts, k=30, seed=1, out=Path(out)
+        Arrays([run], map=map), method_of(name, knobs), parts, k=30, seed=1, out=place(out)
     )
 
 

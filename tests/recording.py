@@ -8,6 +8,7 @@ import os
 import re
 import subprocess
 import sys
+import traceback
 from itertools import count
 from pathlib import Path
 from types import SimpleNamespace
@@ -177,6 +178,19 @@ def watch_syncs():
 
     with system_calls(around):
         yield unsynced
+
+
+def in_child(work):
+    """Fork a process that does `work` and exits with 0."""
+    pid = os.fork()
+    if pid:
+        return pid
+    try:
+        work()
+        os._exit(0)
+    except BaseException:  # noqa: BLE001 - the child must not run the parent's code
+        traceback.print_exc()
+        os._exit(1)
 
 
 def run_script(module, *arguments, before=()):

@@ -2,11 +2,12 @@
 
 import time
 
+import fsspec
 import numpy as np
 import pytest
 import ray
 
-from dualprune import Coreset, Method, audit, choose
+from dualprune import Coreset, Method, Run, audit, choose, push
 from dualprune.errors import InputError, WorkerError
 from dualprune.integrations.ray import ray_map
 from dualprune.method import Arrays
@@ -15,6 +16,7 @@ from dualprune.signatures import Array
 
 from .commands import dualprune
 from .mapping import METHODS, assert_same, in_memory, in_parts, killing, record
+from .store import s3_server, use
 
 
 @pytest.fixture(scope="module")
@@ -51,6 +53,16 @@ def test_scores_and_audits_are_the_same(run, each):
     one, other = audit(run, map=each), audit(run)
     for name, column in other.columns.items():
         np.testing.assert_array_equal(one.columns[name], column)
+
+
+def test_a_run_on_s3_is_scored_and_chosen_from_there(run, each, monkeypatch):
+    with s3_server() as address:
+        use(monkeypatch, address)
+        fsspec.filesystem("s3").mkdir("bucket")
+        push(run.path, "s3://bucket/run")
+        (name, knobs), out = METHODS[4], "s3://bucket/small"
+        in_parts(Run("s3://bucket/run"), name, knobs, out, count=2, map=each)
+        assert_same(in_memory(run, name, knobs), out)
 
 
 def test_an_error_of_a_worker_is_the_one_that_it_raised(run, each):

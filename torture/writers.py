@@ -5,8 +5,7 @@ import os
 import shutil
 from multiprocessing import get_context
 
-from tests.killing import in_child
-from tests.recording import check_run, expected, record, recorder, see
+from tests.recording import check_run, expected, in_child, record, recorder, see
 
 from dualprune import Run
 from dualprune.errors import InputError

@@ -13,13 +13,21 @@ from dualprune.errors import needing
 if TYPE_CHECKING:
     from dualprune import dynamic, score, select
     from dualprune.coreset import Coreset
-    from dualprune.errors import DamagedError, DualpruneError, InputError, MissingError, WriteError
+    from dualprune.errors import (
+        DamagedError,
+        DualpruneError,
+        InputError,
+        MissingError,
+        StoreError,
+        WriteError,
+    )
     from dualprune.method import Method, choose, settled
     from dualprune.record import Indexed, Recorder
     from dualprune.run import Run
     from dualprune.suspects import audit
     from dualprune.workflows.comparing import compare
     from dualprune.workflows.pruning import prune
+    from dualprune.workflows.pushing import push
 
     __version__: str
 
@@ -33,6 +41,7 @@ __all__ = [
     "MissingError",
     "Recorder",
     "Run",
+    "StoreError",
     "WriteError",
     "__version__",
     "audit",
@@ -40,6 +49,7 @@ __all__ = [
     "compare",
     "dynamic",
     "prune",
+    "push",
     "score",
     "select",
     "settled",
@@ -57,6 +67,7 @@ _HOMES = {
     "compare": "workflows.comparing",
     "prune": "workflows.pruning",
     "settled": "method",
+    "push": "workflows.pushing",
 }
 
 

@@ -17,6 +17,7 @@ import numpy as np
 
 from dualprune.errors import InputError
 from dualprune.signatures import Array, is_array, resolved
+from dualprune.urls import OnStore
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -173,7 +174,7 @@ def _words(kind: Any) -> str:
     """Say what fits an annotation."""
     origin, inner = get_origin(kind) or kind, get_args(kind)
     if origin in (Union, UnionType):
-        return " or ".join(map(_words, _members(inner)))
+        return " or ".join(dict.fromkeys(map(_words, _members(inner))))
     if origin is Literal:
         return " or ".join(map(repr, inner))
     if origin in (Sequence, list):
@@ -183,12 +184,12 @@ def _words(kind: Any) -> str:
     return _NAMES.get(origin, f"a {getattr(origin, '__name__', origin)}")
 
 
-_NAMES = {
+_NAMES: dict[Any, str] = {
     int: "a whole number of at most 64 bits",
     float: "a number from -1e100 to 1e100",
     str: "text",
     NoneType: "None",
-    os.PathLike: "a path that the system allows",
+    **dict.fromkeys((os.PathLike, OnStore), "a path that the system allows"),
     Callable: "a function",
     Any: "anything",
 }

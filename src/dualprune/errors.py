@@ -37,6 +37,10 @@ class WriteError(DualpruneError, OSError):
     """Something that could not be made durable."""
 
 
+class StoreError(DualpruneError, OSError):
+    """A store behind a URL that refused, failed or did not answer."""
+
+
 class WorkerError(DualpruneError, RuntimeError):
     """A worker on a cluster that died or did not answer."""
 

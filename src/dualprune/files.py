@@ -1,29 +1,67 @@
-"""Atomic writes of files, and JSON with a checksum."""
+"""Atomic writes of files, and JSON with a checksum.
+
+What is read, and what is written as a whole, may also be on a store, at a `Url`.
+"""
 
 import contextlib
 import errno
 import fcntl
 import hashlib
+import io
 import json
 import os
 import shutil
 import stat
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from fnmatch import fnmatch
 from importlib import resources
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeAlias
 from uuid import uuid4
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from dualprune.errors import DamagedError, DualpruneError, InputError, WriteError
+from dualprune.errors import DamagedError, DualpruneError, InputError, StoreError, WriteError
+from dualprune.urls import AnyPath, Entry, Url, is_url, masked, open_url
+
+Place: TypeAlias = Path | Url
+"""A file or folder on this machine, or on a store."""
 
 _LARGEST_JSON = 2**26
 _TEMPORARY = f".{'[0-9a-f]' * 32}.tmp"  # and no file of anybody else
+
+
+def place(path: AnyPath) -> Place:
+    """Give the file or folder that a path or a URL names.
+
+    >>> place("run"), str(place("memory://run"))
+    (PosixPath('run'), 'memory:///run')
+    """
+    if isinstance(path, Url):
+        return path
+    if not isinstance(path, str | os.PathLike):
+        return open_url(path)
+    text = os.fspath(path)
+    if not is_url(text):
+        return Path(text)
+    if "://" not in text:
+        raise InputError(
+            f"{masked(text)} looks like a URL that lost a slash, as in a Path; give it as text"
+        )
+    return open_url(text)
+
+
+def on_disk(path: AnyPath) -> Path:
+    """Give a folder of this machine; refuse a URL, where one cannot record."""
+    if not isinstance(path, str | os.PathLike) or is_url(path):
+        raise InputError(
+            f"{masked(str(path))} is a URL, but this must be a folder on this machine; write into "
+            "one, then copy what is complete: dualprune push FOLDER URL"
+        )
+    return Path(path)
 
 
 class Draft:
@@ -114,8 +152,11 @@ def _open_locked(temporary: Path) -> int:
                 return descriptor
 
 
-def write(path: Path, data: bytes | memoryview) -> None:
+def write(path: Place, data: bytes | memoryview) -> None:
     """Put `data` at `path`, atomically and durably; what killed writers left beside it goes."""
+    if isinstance(path, Url):
+        path.write(data)
+        return
     remove_abandoned(path.parent)
     with draft(path.parent, path.name) as file:
         file.write(data)
@@ -152,20 +193,42 @@ def remove_abandoned(folder: Path) -> None:
                 shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
-def exists(path: Path) -> bool:
+def exists(path: Place) -> bool:
     """Say whether anything is there, if only a link to nothing; not to be able to is an error."""
+    if isinstance(path, Url):
+        return path.exists()
     with reading(path), contextlib.suppress(FileNotFoundError, NotADirectoryError):
         path.lstat()
         return True
     return False
 
 
-def entries(folder: Path) -> list[os.DirEntry[str]]:
+def entries(folder: Place) -> Sequence[os.DirEntry[str] | Entry]:
     """Give what a folder holds, sorted by name: nothing if there is no such folder."""
-    absent = contextlib.suppress(FileNotFoundError, NotADirectoryError)
-    with reading(folder), absent, os.scandir(folder) as found:
-        return sorted(found, key=lambda entry: entry.name)
+    with reading(folder), contextlib.suppress(FileNotFoundError, NotADirectoryError):
+        if isinstance(folder, Url):
+            return sorted(folder.entries(), key=lambda entry: entry.name)
+        with os.scandir(folder) as found:
+            return sorted(found, key=lambda entry: entry.name)
     return []
+
+
+def files_below(folder: Place) -> list[Place]:
+    """Give all files in a folder and its folders."""
+    with reading(folder):
+        if isinstance(folder, Url):
+            return [*folder.files()]
+        found = os.walk(folder, onerror=_stop)
+        return [Path(inside, name) for inside, _, names in found for name in names]
+
+
+def _stop(error: OSError) -> None:
+    raise error
+
+
+def remove_folder(folder: Place) -> None:
+    """Remove a folder with all that is in it."""
+    folder.remove() if isinstance(folder, Url) else shutil.rmtree(folder)
 
 
 def make_folder(path: Path, *, exist_ok: bool = True) -> None:
@@ -182,15 +245,20 @@ def make_folder(path: Path, *, exist_ok: bool = True) -> None:
         sync(path.parent)
 
 
-def make_folders(path: Path) -> None:
-    """Make a folder and those above it that are missing; what killed writers left in it goes."""
+def make_folders(path: Place) -> None:
+    """Make a folder and those above it that are missing; what killed writers left in it goes.
+
+    A store has no folders, but names of files with slashes.
+    """
+    if isinstance(path, Url):
+        return
     for folder in reversed([path, *path.parents]):
         if folder == path or not exists(folder):
             make_folder(folder)
     remove_abandoned(path)
 
 
-def refuse_foreign(folder: Path, *ours: str) -> None:
+def refuse_foreign(folder: Place, *ours: str) -> None:
     """Refuse a folder that holds something, but nothing of what we write before all else."""
     names = [e.name for e in entries(folder) if not fnmatch(e.name, _TEMPORARY)]  # killed writers'
     if names and not set(ours) & set(names):
@@ -199,7 +267,7 @@ def refuse_foreign(folder: Path, *ours: str) -> None:
         )
 
 
-def refuse_to_replace(path: Path, what: str, check: Callable[[Path], object]) -> None:
+def refuse_to_replace(path: Place, what: str, check: Callable[[Place], object]) -> None:
     """Refuse to write where there is a file that is not ours, so that `check` cannot read it."""
     if exists(path):
         try:
@@ -232,7 +300,7 @@ def seal(content: Mapping[str, Any]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def write_json(path: Path, content: Mapping[str, Any]) -> None:
+def write_json(path: Place, content: Mapping[str, Any]) -> None:
     """Write `content` together with its seal."""
     data = (json.dumps({**content, "seal": seal(content)}, indent=1) + "\n").encode()
     if len(data) > _LARGEST_JSON:
@@ -243,11 +311,11 @@ def write_json(path: Path, content: Mapping[str, Any]) -> None:
 
 
 @contextlib.contextmanager
-def reading(path: Path) -> Iterator[None]:
+def reading(path: Place) -> Iterator[None]:
     """Turn whatever goes wrong while a file is read and understood into an error that names it."""
     try:
         yield
-    except DamagedError:
+    except (DamagedError, StoreError):
         raise
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
         raise DamagedError(f"{path} is damaged: {error}") from error
@@ -258,27 +326,41 @@ def reading(path: Path) -> Iterator[None]:
         raise DamagedError(f"{path} is damaged: {error}") from error
 
 
-def open_file(path: Path) -> BinaryIO:
+def open_file(path: Place) -> BinaryIO:
     """Open a regular file to read; what else is there is refused, a pipe is not waited for."""
     with reading(path):
+        if isinstance(path, Url):
+            return io.BufferedReader(path.open())
         if not stat.S_ISREG(path.stat().st_mode):
             raise DamagedError(f"{path} is damaged: it is not a file")
         return path.open("rb")
 
 
-def read(path: Path, *, most: int | None = None, sha256: str | None = None) -> bytes:
+def open_table(
+    path: Place, size: int | None = None, span: Callable[[], tuple[int, int]] = lambda: (0, 0)
+) -> pa.NativeFile:
+    """Open a Parquet file, whose size may be known, so that only what is asked for is read.
+
+    From a store the bytes of `span()` come with one request.
+    """
+    if isinstance(path, Url):
+        return pa.PythonFile(path.open(size, span()), "r")
+    return pa.OSFile(os.fsencode(path))  # a str would have to be UTF-8
+
+
+def read(path: Place, *, most: int | None = None, sha256: str | None = None) -> bytes:
     """Read a regular file, of at most so many bytes; check the hash of its bytes, if known."""
     with open_file(path) as file, reading(path):
-        size = os.fstat(file.fileno()).st_size
-        if most is not None and size > most:
+        if most is not None and (size := file.seek(0, os.SEEK_END)) > most:
             raise DamagedError(f"{path} is damaged: it has {size:,} bytes, more than {most:,}")
+        file.seek(0)
         data = file.read()
     if sha256 is not None and hashlib.sha256(data).hexdigest() != sha256:
         raise DamagedError(f"{path} is damaged: its bytes are not what was written")
     return data
 
 
-def read_json(path: Path) -> dict[str, Any]:
+def read_json(path: Place) -> dict[str, Any]:
     """Read what `write_json` wrote; anything else is an error that names the file."""
     with reading(path):
         content = json.loads(read(path, most=_LARGEST_JSON))
@@ -288,7 +370,7 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def write_table(
-    path: Path, table: pa.Table, compression: str | dict[str, str] = "zstd", **options: Any
+    path: Place, table: pa.Table, compression: str | dict[str, str] = "zstd", **options: Any
 ) -> memoryview:
     """Write a Parquet file whose pages carry checksums; gives its bytes."""
     sink = pa.BufferOutputStream()
@@ -298,7 +380,7 @@ def write_table(
     return content
 
 
-def read_table(path: Path, *, sha256: str | None = None) -> pa.Table:
+def read_table(path: Place, *, sha256: str | None = None) -> pa.Table:
     """Read a Parquet file in this thread; check its pages and, if known, the hash of its bytes.
 
     Arrow's own threads can outlive the interpreter and abort the process at its exit.
@@ -309,11 +391,11 @@ def read_table(path: Path, *, sha256: str | None = None) -> pa.Table:
             return file.read(use_threads=False)
 
 
-def read_column(path: Path, name: str) -> np.ndarray[Any, np.dtype[Any]]:
+def read_column(path: Place, name: str) -> np.ndarray[Any, np.dtype[Any]]:
     """Read one column of a Parquet file in this thread, and check its pages."""
     with (
         reading(path),
-        pa.OSFile(os.fsencode(path)) as source,  # a str would have to be UTF-8
+        open_table(path) as source,
         pq.ParquetFile(source, page_checksum_verification=True, pre_buffer=False) as file,
     ):
         column = file.read(columns=[name], use_threads=False).column(name)

@@ -117,7 +117,7 @@ def resolved(fn: Callable[..., Any]) -> Signature:
 
 def is_array(annotation: Any) -> bool:
     """Whether an annotation means an array, perhaps an optional one."""
-    one = {kind for kind in get_args(annotation) if kind is not type(None)}
+    one = [kind for kind in get_args(annotation) if kind is not type(None)]
     if get_origin(annotation) is not np.ndarray and len(one) == 1:  # Array | None
         (annotation,) = one
     return annotation is np.ndarray or get_origin(annotation) is np.ndarray

@@ -12,6 +12,7 @@ import dualprune
 from dualprune.cli.examples import epilog
 from dualprune.cli.printing import visible
 from dualprune.errors import DualpruneError, needing
+from dualprune.urls import masked
 
 COMMANDS = {
     "demo": "Prune the bundled digits, a tenth of them with wrong labels, and show what it saves.",
@@ -29,11 +30,12 @@ COMMANDS = {
     "which labels are suspect.",
     "audit": "List the labels that are probably wrong: the model believed another class more.",
     "reproduce": "Run an experiment of the paper and show our numbers beside the paper's.",
+    "push": "Copy what is complete to a URL, where every command but those that train can read it.",
     "methods": "List every method: what it keeps, what it needs, its knobs, its paper.",
     "doctor": "Read all of a run and say what is there; the exit code is 1 if anything is damaged.",
 }
 """Every command with the first line of its help, so that the list needs none of their files."""
-_RESUMING = ("demo", "prune", "record", "train", "compare", "reproduce")
+_RESUMING = ("demo", "prune", "record", "train", "compare", "reproduce", "push")
 _INTERRUPTED = 130
 
 
@@ -100,7 +102,7 @@ def main() -> None:
 
 
 def _say(message: str, start: str = "") -> None:
-    sys.stderr.write(f"{start}dualprune: {visible(message)}\n")
+    sys.stderr.write(f"{start}dualprune: {visible(masked(message))}\n")
 
 
 if __name__ == "__main__":

@@ -12,12 +12,13 @@ from rich.table import Table
 from rich.text import Text
 
 from dualprune.cli.engine import Address, Engine, engine_map
-from dualprune.cli.options import Epochs, Ignore, Label
+from dualprune.cli.options import Epochs, Ignore, Label, OfRun
 from dualprune.cli.options import Text as OfText
 from dualprune.cli.printing import print_path, say, visible
 from dualprune.coreset import FIRST
 from dualprune.data import DUPLICATES, Columns, load, to_show
 from dualprune.errors import InputError
+from dualprune.files import Place, exists, place
 from dualprune.run import Run
 from dualprune.suspects import Audit, read_sheet, write_review
 from dualprune.suspects import audit as rank_labels
@@ -26,7 +27,7 @@ _SHOWN, _GROUPS = 20, 10
 
 
 def audit(
-    run: Annotated[Path, typer.Argument(help="Folder of a run or of `prune`.")],
+    run: OfRun,
     *,
     epochs: Epochs = None,
     show: Annotated[
@@ -38,13 +39,17 @@ def audit(
         ),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(help="Folder for audit.csv and audit.parquet, all samples.")
+        str | None,
+        typer.Option(
+            metavar="PATH", help="Folder or URL for audit.csv and audit.parquet: all samples."
+        ),
     ] = None,
     review: Annotated[
-        Path | None,
+        str | None,
         typer.Option(
+            metavar="PATH",
             help="CSV to write: the suspects, or as many of the worst as --show says, with a "
-            "column for the right labels."
+            "column for the right labels.",
         ),
     ] = None,
     data: Annotated[
@@ -66,19 +71,19 @@ def audit(
         Console().print(_worst(ranked, count))
     for line in _summary(ranked, run, count):
         say(line)
-    for line in _duplicates(run):
+    for line in _duplicates(place(run)):
         say(line)
     if review is not None:
-        written = write_review(ranked, review, show)
-        print_path(review)
+        written = write_review(ranked, place(review), show)
+        print_path(place(review))
         say(
             f"{written:,} labels are in the file: write the right class of each into the column "
             "`label`, or leave it empty to change nothing (`suggested_label` has a guess); "
-            f"then: dualprune prune DATA --labels {shlex.quote(str(review))} ...",
+            f"then: dualprune prune DATA --labels {shlex.quote(review)} ...",
             err=True,
         )
     if out is not None:
-        for path in ranked.save(out):
+        for path in ranked.save(place(out)):
             print_path(path)
 
 
@@ -92,20 +97,20 @@ def _contents(path: Path, columns: Columns, run: Run) -> list[str]:
     return shown
 
 
-def _summary(ranked: Audit, run: Path, shown: int) -> Iterator[str]:
+def _summary(ranked: Audit, run: str, shown: int) -> Iterator[str]:
     """Say how many labels are wrong, and what to do next where that cannot be told."""
     samples = len(ranked.columns["id"])
     if ranked.wrong.estimate is not None:
         yield f"{ranked.wrong}; {ranked.suspects:,} of {samples:,} are marked as suspect"
         return
     yield str(ranked.wrong)
-    more = shlex.join(["dualprune", "audit", str(run), "--show", str(2 * max(shown, FIRST))])
+    more = shlex.join(["dualprune", "audit", run, "--show", str(2 * max(shown, FIRST))])
     yield f"to go on: {more}; to correct labels, add --review labels.csv"
 
 
-def _duplicates(run: Path) -> Iterator[str]:
+def _duplicates(run: Place) -> Iterator[str]:
     """Name the duplicates that `prune` found, if the run is one of its."""
-    path = next((p for p in (run / DUPLICATES, run.parent / DUPLICATES) if p.is_file()), None)
+    path = next(filter(exists, (run / DUPLICATES, run.parent / DUPLICATES)), None)
     rows = [] if path is None else read_sheet(path)
     groups = [list(group) for _, group in groupby(rows, key=lambda row: row.get("group"))]
     if groups:

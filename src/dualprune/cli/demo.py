@@ -9,6 +9,7 @@ import typer
 from dualprune.cli.options import Processes
 from dualprune.cli.printing import print_path, print_table, say
 from dualprune.cli.progress import watch
+from dualprune.files import on_disk
 
 
 def demo(
@@ -20,7 +21,7 @@ def demo(
     from dualprune.workflows.demo import demo as run_demo  # noqa: PLC0415 - loads torch
 
     comparison = run_demo(
-        out, seeds=seeds, processes=processes, tell=partial(say, err=True), watch=watch
+        on_disk(out), seeds=seeds, processes=processes, tell=partial(say, err=True), watch=watch
     )
     for table in comparison.tables:
         print_table(table)

@@ -1,33 +1,32 @@
 """`dualprune doctor`: what a run holds, and whether all of it can be read."""
 
 from collections.abc import Iterator
-from pathlib import Path
-from typing import Annotated
 
 import typer
 
+from dualprune.cli.options import OfRun
 from dualprune.cli.printing import say
 from dualprune.errors import DamagedError
-from dualprune.files import entries, exists, read, read_json
+from dualprune.files import Place, entries, exists, read, read_json
 from dualprune.run.attempts import Attempt
 from dualprune.run.description import run_folder
 from dualprune.run.health import EpochHealth, Health, examine
 from dualprune.score.scored import Scored
 
 
-def doctor(run: Annotated[Path, typer.Argument(help="Folder of a run or of `prune`.")]) -> None:
+def doctor(run: OfRun) -> None:
     """Read all of a run and say what is there; the exit code is 1 if anything is damaged."""
-    run = run_folder(run)
-    health = examine(run)
-    known = [*_examine_scores(run, health), *_examine_checkpoint(run / "checkpoint", health)]
+    root = run_folder(run)
+    health = examine(root)
+    known = [*_examine_scores(root, health), *_examine_checkpoint(root / "checkpoint", health)]
     health.leftovers = [path for path in health.leftovers if path not in known]
-    for line in _report(run, health):
+    for line in _report(root, health):
         say(line)
     if health.damage:
         raise typer.Exit(1)
 
 
-def _examine_scores(run: Path, health: Health) -> list[Path]:
+def _examine_scores(run: Place, health: Health) -> list[Place]:
     """Read all scores, and give their files."""
     folder = run / "scores"
     paths = [folder / entry.name for entry in entries(folder) if entry.name.endswith(".parquet")]
@@ -37,7 +36,7 @@ def _examine_scores(run: Path, health: Health) -> list[Path]:
     return paths
 
 
-def _examine_checkpoint(folder: Path, health: Health) -> list[Path]:
+def _examine_checkpoint(folder: Place, health: Health) -> list[Place]:
     """Check a checkpoint as far as that needs no torch, and give its files.
 
     An experiment deletes the tensors once it has recorded all it needs.
@@ -59,7 +58,7 @@ def _examine_checkpoint(folder: Path, health: Health) -> list[Path]:
     return known
 
 
-def _report(run: Path, health: Health) -> Iterator[str]:
+def _report(run: Place, health: Health) -> Iterator[str]:
     description = health.description
     if description is not None:
         yield f"run         {run}"

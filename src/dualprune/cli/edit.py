@@ -12,9 +12,13 @@ from dualprune.errors import InputError
 
 
 def edit(
-    coreset: Annotated[Path, typer.Argument(help="What prune or select wrote; it stays as it is.")],
+    coreset: Annotated[
+        str, typer.Argument(help="What prune or select wrote, or its URL; it stays as it is.")
+    ],
     *,
-    out: Annotated[Path, typer.Option(help="Folder to write the new coreset into.")],
+    out: Annotated[
+        str, typer.Option(metavar="PATH", help="Folder or URL to write the new coreset into.")
+    ],
     drop: Annotated[Path | None, typer.Option(help="A CSV of ids no longer to keep.")] = None,
     add: Annotated[Path | None, typer.Option(help="A CSV of ids to keep as well.")] = None,
     only: Annotated[Path | None, typer.Option(help="A CSV of the ids to keep, no others.")] = None,

@@ -1,16 +1,13 @@
 """Where ranges of samples are worked on: threads of this process, or Ray."""
 
-import sys
-import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import Annotated, Any, Literal
 
 import typer
 
+from dualprune.cli.progress import count_to
 from dualprune.errors import InputError
 from dualprune.run.ranges import Map
-
-_SECONDS = 5.0  # between plain lines
 
 Engine = Annotated[
     Literal["threads", "ray"],
@@ -37,14 +34,9 @@ def _watched(each: Map) -> Map:
     """Say how many ranges of a wave are finished: on a terminal always, else now and then."""
 
     def watched(fn: Callable[[Any], Any], items: Iterable[Any]) -> Iterator[Any]:
-        items, last, terminal = list(items), time.monotonic(), sys.stderr.isatty()
+        items, tell = list(items), count_to("range")
         for number, result in enumerate(each(fn, items), 1):
-            now, done = time.monotonic(), number == len(items)
-            if terminal or now - last > _SECONDS:
-                last = now
-                start, end = ("\r\x1b[K", "\n" if done else "") if terminal else ("", "\n")
-                sys.stderr.write(f"{start}range {number:,} of {len(items):,}{end}")
-                sys.stderr.flush()
+            tell(number, len(items))
             yield result
 
     return watched

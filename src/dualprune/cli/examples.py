@@ -22,6 +22,7 @@ EXAMPLES = {
     "compare": ["dualprune compare photos/ --method dual+beta --method random --out compared"],
     "edit": ["dualprune edit pruned --drop ids.csv --out edited"],
     "report": ["dualprune report pruned --data photos/"],
+    "push": ["dualprune push run s3://bucket/run"],
     "audit": ["dualprune audit run --show 50 --out audited"],
     "reproduce": [
         "dualprune reproduce cifar10 --dry-run",

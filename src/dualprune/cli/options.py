@@ -84,8 +84,10 @@ Processes = Annotated[
 RecipeName = Annotated[
     str, typer.Option("--recipe", help="How to train; auto chooses by the data and the machine.")
 ]
+OfRun = Annotated[str, typer.Argument(help="Folder or URL of a run or of `prune`.")]
 Runs = Annotated[
-    list[Path], typer.Argument(help="Folder of a run or of `prune`; of several, the mean is taken.")
+    list[str],
+    typer.Argument(help="Folder or URL of a run or of `prune`; of several, the mean is taken."),
 ]
 Size = Annotated[
     int | None,

@@ -4,7 +4,6 @@ import os
 import re
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
@@ -16,6 +15,7 @@ from rich.text import Text
 if TYPE_CHECKING:
     from dualprune.coreset import Card
     from dualprune.experiments.table import Table
+    from dualprune.files import Place
 
 
 _CONTROL = re.compile(
@@ -48,10 +48,10 @@ def kept_lines(card: "Card") -> Iterator[str]:
     yield f"coreset    sha256 {card.ids_sha256[:16]}, seed {card.seed}"
 
 
-def print_path(path: Path) -> None:
+def print_path(path: "Place") -> None:
     """Print a path: byte for byte into a pipe, for the next command, and visibly elsewhere."""
     piped = hasattr(sys.stdout, "buffer") and not sys.stdout.isatty()
-    typer.echo(os.fsencode(path) if piped else visible(str(path)))
+    typer.echo(os.fsencode(str(path)) if piped else visible(str(path)))
 
 
 def print_table(table: "Table") -> None:

@@ -1,7 +1,8 @@
-"""Say how far a training is: one line that is rewritten on a terminal, plain lines elsewhere."""
+"""Say how far something is: one line that is rewritten on a terminal, plain lines elsewhere."""
 
 import sys
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -38,6 +39,21 @@ class _Line:
         epoch = f"{self._title}: epoch {progress.epoch} of {progress.epochs}"
         settled = ", what would be kept hardly changes any more" if progress.settled else ""
         return f"{epoch}, loss {progress.loss:.3f}{accuracy}, {clock}{settled}"
+
+
+def count_to(what: str) -> Callable[[int, int], None]:
+    """Give a callback that says how many of how many are finished: always on a terminal."""
+    last, terminal = time.monotonic(), sys.stderr.isatty()
+
+    def tell(number: int, total: int) -> None:
+        nonlocal last
+        if terminal or time.monotonic() - last > _SECONDS:
+            last = time.monotonic()
+            start, end = ("\r\x1b[K", "\n" if number == total else "") if terminal else ("", "\n")
+            sys.stderr.write(f"{start}{what} {number:,} of {total:,}{end}")
+            sys.stderr.flush()
+
+    return tell
 
 
 def duration(seconds: float) -> str:

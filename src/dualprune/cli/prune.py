@@ -67,9 +67,10 @@ def prune(
     ] = None,
     floor: Floor = None,
     run: Annotated[
-        Path | None,
+        str | None,
         typer.Option(
-            help="Choose from this recording (a run, or a folder of `prune`); no training."
+            metavar="PATH",
+            help="Choose from this recording (a run, or a folder of `prune`); no training.",
         ),
     ] = None,
     materialize: Materialize = None,

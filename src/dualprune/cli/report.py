@@ -10,7 +10,7 @@ from dualprune.cli.printing import print_path
 from dualprune.coreset import Coreset
 from dualprune.data import Columns, Images, load, to_show
 from dualprune.errors import InputError
-from dualprune.files import exists
+from dualprune.files import exists, place
 from dualprune.run import Run
 
 if TYPE_CHECKING:
@@ -18,11 +18,16 @@ if TYPE_CHECKING:
 
 
 def report(
-    folder: Annotated[Path, typer.Argument(help="What prune or select wrote, or a run.")],
+    folder: Annotated[
+        str, typer.Argument(help="What prune or select wrote, or a run; or its URL.")
+    ],
     *,
     run: Annotated[
-        Path | None,
-        typer.Option(help="The run, or folder of `prune`, that a coreset was chosen from."),
+        str | None,
+        typer.Option(
+            metavar="PATH",
+            help="The run, or folder of `prune`, that a coreset was chosen from; or its URL.",
+        ),
     ] = None,
     data: Annotated[
         str | None,
@@ -39,7 +44,10 @@ def report(
         typer.Option(exists=True, dir_okay=False, help="The results.jsonl of `dualprune compare`."),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(help="File to write; by default report.html in the folder.")
+        str | None,
+        typer.Option(
+            metavar="PATH", help="File or URL to write; default: report.html in the folder."
+        ),
     ] = None,
     text: Text = None,
     label: Label = None,
@@ -50,15 +58,16 @@ def report(
     from dualprune.report.facts import gather  # noqa: PLC0415
     from dualprune.report.page import write_report  # noqa: PLC0415 - reads templates
 
-    chosen = exists(folder / "card.json")
-    if chosen and run is None and not exists(folder / "run"):
-        raise InputError(f"{folder} does not hold the run it was chosen from; say --run RUN")
-    recorded = Run(run or (folder / "run" if chosen else folder))
-    facts = gather(recorded, Coreset.load(folder) if chosen else None)
+    home = place(folder)
+    chosen = exists(home / "card.json")
+    if chosen and run is None and not exists(home / "run"):
+        raise InputError(f"{home} does not hold the run it was chosen from; say --run RUN")
+    recorded = Run(run or (home / "run" if chosen else home))
+    facts = gather(recorded, Coreset.load(home) if chosen else None)
     samples = _samples(data, texts, download, Columns(text, label, tuple(ignore or ())))
     lines = () if results is None else _lines(results)
-    path, home = out or folder / "report.html", folder if chosen else None
-    print_path(write_report(path, facts, samples=samples, results=lines, folder=home))
+    path, owner = out or home / "report.html", home if chosen else None
+    print_path(write_report(path, facts, samples=samples, results=lines, folder=owner))
 
 
 def _lines(results: Path) -> "list[Line]":

@@ -15,6 +15,7 @@ from dualprune.data import load
 from dualprune.errors import MissingError
 from dualprune.experiments import Scale
 from dualprune.experiments.contents import check_experiment, contents, papers_title
+from dualprune.files import on_disk
 
 if TYPE_CHECKING:
     from dualprune.experiments.grid import Grid
@@ -64,7 +65,7 @@ def reproduce(
         return
     if download and not show:
         load(grid.setting.data, download=True)
-    lines = lines_of(grid, out) if show else _run(grid, out, processes)
+    lines = lines_of(grid, out) if show else _run(grid, on_disk(out), processes)
     if show and not lines:
         raise MissingError(f"{out} holds no results of {name} at this scale; run it")
     _present(grid, out, lines)

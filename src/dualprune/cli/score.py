@@ -1,7 +1,6 @@
 """`dualprune score`: one number per sample, from what was recorded."""
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -12,6 +11,7 @@ from dualprune.cli.knobs import command_for
 from dualprune.cli.options import Epochs, Runs
 from dualprune.cli.printing import print_path
 from dualprune.errors import InputError
+from dualprune.files import place
 from dualprune.method import Arrays
 from dualprune.run import Run
 from dualprune.score import SCORES
@@ -26,7 +26,8 @@ def _score(
     runs: Runs,
     epochs: Epochs = None,
     out: Annotated[
-        Path | None, typer.Option(help="File to write; default: scores/ inside the run.")
+        str | None,
+        typer.Option(metavar="PATH", help="File or URL to write; default: scores/ inside the run."),
     ] = None,
     engine: Engine = "threads",
     address: Address = None,
@@ -37,7 +38,7 @@ def _score(
     arrays = Arrays(opened, epochs=epochs, map=each)
     fingerprints = [run.fingerprint for run in arrays.runs]
     scored = Scored(arrays.score(fn, knobs), fn.__name__, knobs, arrays.epochs, fingerprints)
-    path = out or arrays.runs[0].path / "scores" / scored.file_name
+    path = place(out) if out else arrays.runs[0].path / "scores" / scored.file_name
     scored.save(path)
     print_path(path)
 

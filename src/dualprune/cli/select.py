@@ -15,7 +15,7 @@ from dualprune.cli.options import Epochs, Ignore, Keep, Label, Materialize, Prun
 from dualprune.cli.printing import kept_lines, print_path, say
 from dualprune.data import Columns, Data, Images, list_training, load
 from dualprune.errors import InputError, MissingError, did_you_mean
-from dualprune.files import exists
+from dualprune.files import exists, on_disk, place
 from dualprune.method import Arrays, Method, choose_from, find_method, for_classes, warn_of_short
 from dualprune.run import Run
 from dualprune.score import SCORES
@@ -30,11 +30,13 @@ def _select(
     fn: Callable[..., Array],
     knobs: dict[str, Any],
     runs: Runs,
-    out: Annotated[Path, typer.Option(help="Folder to write the coreset into.")],
+    out: Annotated[
+        str, typer.Option(metavar="PATH", help="Folder or URL to write the coreset into.")
+    ],
     keep: Keep = None,
     prune: Prune = None,
     score: Annotated[
-        str, typer.Option(help="A score by name, a file of `dualprune score`, or none.")
+        str, typer.Option(help="A score by name, a file or URL of `dualprune score`, or none.")
     ] = "dual",
     reads: Annotated[
         list[str] | None,
@@ -66,10 +68,11 @@ def _select(
     said = {name: value for name, value in knobs.items() if value is not None}
     method = replace(method, select_knobs=said, reads=others)
     method = for_classes(method, labels=arrays.has("labels"))
-    coreset = choose_from(arrays, method, k=k, seed=seed, out=out)
-    print_path(out)
+    folder = place(out)
+    coreset = choose_from(arrays, method, k=k, seed=seed, out=folder)
+    print_path(folder)
     if samples is not None:
-        write_kept_samples(out, coreset, samples, materialize)
+        write_kept_samples(on_disk(out), coreset, samples, materialize)
     warn_of_short(coreset.card.short)
     for line in kept_lines(coreset.card):
         say(line, err=True)
@@ -102,7 +105,7 @@ def _images(run: Run, folder: Path) -> Images:
 
 
 def _load(score: str) -> Scored:
-    if not exists(Path(score)):
+    if not exists(place(score)):
         raise MissingError(
             f"there is no score and no file of scores {score!r}; scores are {', '.join(SCORES)}."
             f"{did_you_mean(score, SCORES)}"

@@ -1,6 +1,5 @@
 """`dualprune train`: what a coreset is worth."""
 
-from pathlib import Path
 from typing import Annotated
 
 import numpy as np
@@ -24,7 +23,7 @@ from dualprune.coreset import Coreset
 from dualprune.data import Columns
 from dualprune.data import Data as Samples
 from dualprune.errors import InputError
-from dualprune.files import refuse_foreign
+from dualprune.files import on_disk, refuse_foreign
 from dualprune.signatures import Array
 
 
@@ -33,7 +32,10 @@ def train(
     *,
     out: Out,
     coreset: Annotated[
-        Path | None, typer.Option(help="Folder of a coreset; without it, train on everything.")
+        str | None,
+        typer.Option(
+            metavar="PATH", help="Folder or URL of a coreset; without it, train on everything."
+        ),
     ] = None,
     model: Model = "auto",
     recipe: RecipeName = "auto",
@@ -57,7 +59,7 @@ def train(
     if epochs is not None and iterations is not None:
         raise InputError("say --epochs or --iterations, not both")
     train.check_training(seed, epochs, iterations)
-    refuse_foreign(out, "checkpoint")
+    refuse_foreign(on_disk(out), "checkpoint")
     chosen = None if coreset is None else Coreset.load(coreset)
     with train.together():
         setup = train.Setup.load(

@@ -1,11 +1,9 @@
 """Coreset: the ids to keep, and a card that says where they come from."""
 
-import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from hashlib import sha256
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,8 +16,10 @@ from dualprune.coreset.taking import count, take
 from dualprune.coreset.worth import Check
 from dualprune.errors import DamagedError, InputError, MissingError
 from dualprune.files import (
+    Place,
     exists,
     make_folders,
+    place,
     read_column,
     read_json,
     read_table,
@@ -28,6 +28,7 @@ from dualprune.files import (
     write_table,
 )
 from dualprune.signatures import Array
+from dualprune.urls import AnyPath
 
 FORMAT = 2
 _FILE = re.compile(r"coreset\.parquet(/\d{12}\.parquet)?")
@@ -81,12 +82,13 @@ class Coreset:
         return self.to_arrow().to_pandas(use_threads=False)
 
     @checked
-    def save(self, path: str | os.PathLike[str]) -> Path:
+    def save(self, path: AnyPath) -> Place:
         """Write `card.json`, and `coreset.parquet` (one row per sample) into a folder.
 
-        Very many samples become several files, by ranges of ids, in a folder `coreset.parquet`.
+        The folder may be a URL. Very many samples become several files, by ranges of ids, in a
+        folder `coreset.parquet`.
         """
-        folder = Path(path)
+        folder = place(path)
         refuse_coreset(folder)
         make_folders(folder)
         table, name = self.to_arrow(), "coreset.parquet"
@@ -99,17 +101,17 @@ class Coreset:
         save_card(folder, self.card, files)
         return folder
 
-    def save_check(self, path: str | os.PathLike[str], check: Check) -> "Coreset":
+    def save_check(self, path: AnyPath, check: Check) -> "Coreset":
         """Add a check to the card of this coreset in a folder, and give the coreset with it."""
-        file = Path(path) / "card.json"
+        file = place(path) / "card.json"
         write_json(file, read_json(file) | {"check": asdict(check)})
         return replace(self, card=replace(self.card, check=check))
 
     @staticmethod
     @checked
-    def load(path: str | os.PathLike[str]) -> "Coreset":
-        """Read what `save` wrote, also in format 1."""
-        folder = Path(path)
+    def load(path: AnyPath) -> "Coreset":
+        """Read what `save` wrote, from a folder or URL, also in format 1."""
+        folder = place(path)
         if not exists(folder / "card.json"):
             raise MissingError(f"there is no coreset at {folder}: it has no card.json")
         content = read_json(folder / "card.json")
@@ -177,7 +179,7 @@ class Coreset:
 class SavedColumns(Mapping[str, Array]):
     """Columns of a coreset in a folder, each read when it is asked for."""
 
-    def __init__(self, files: Sequence[Path], names: Sequence[str]) -> None:
+    def __init__(self, files: Sequence[Place], names: Sequence[str]) -> None:
         self._files, self._names = files, names
 
     def __getitem__(self, name: str) -> Array:
@@ -192,7 +194,7 @@ class SavedColumns(Mapping[str, Array]):
         return len(self._names)
 
 
-def refuse_coreset(folder: Path) -> None:
+def refuse_coreset(folder: Place) -> None:
     """Refuse a folder that holds a coreset."""
     if exists(folder / "card.json"):
         raise InputError(f"{folder} already holds a coreset; choose another folder")
@@ -203,7 +205,7 @@ def part_name(start: int) -> str:
     return f"coreset.parquet/{start:012d}.parquet"
 
 
-def save_rows(path: Path, table: pa.Table) -> str:
+def save_rows(path: Place, table: pa.Table) -> str:
     """Write rows of a coreset, durably; gives the hash of the file."""
     kinds = {field.name: field.type for field in table.schema}
     data = write_table(
@@ -217,13 +219,13 @@ def save_rows(path: Path, table: pa.Table) -> str:
     return sha256(data).hexdigest()
 
 
-def save_card(folder: Path, card: Card, files: Mapping[str, str]) -> None:
+def save_card(folder: Place, card: Card, files: Mapping[str, str]) -> None:
     """Write the card, which makes the files, given with their hashes, a coreset."""
     content = {"format": FORMAT, **asdict(card), "files": dict(files)}
     write_json(folder / "card.json", content)
 
 
-def _with_ids(folder: Path, card: Card, table: pa.Table) -> Coreset:
+def _with_ids(folder: Place, card: Card, table: pa.Table) -> Coreset:
     """Give the coreset of a table whose bytes are known to be what was written."""
     with reading(folder / "coreset.parquet"):
         columns = {name: table.column(name).to_numpy() for name in table.column_names}

@@ -2,18 +2,17 @@
 
 import io
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 from pyarrow import csv
 
 from dualprune.errors import InputError
-from dualprune.files import read
+from dualprune.files import Place, read
 from dualprune.signatures import Array
 
 
-def read_ids(path: Path, samples: int) -> Array:
+def read_ids(path: Place, samples: int) -> Array:
     """Give the ids of a CSV file with a column `id`, as the page saves them."""
     content = io.BytesIO(read(path))
     parse = csv.ParseOptions(newlines_in_values=True)

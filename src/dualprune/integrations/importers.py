@@ -19,7 +19,7 @@ from scipy.special import log_softmax
 
 from dualprune.arguments import as_array, checked
 from dualprune.errors import InputError, MissingError
-from dualprune.files import entries, exists, read, read_table, reading
+from dualprune.files import entries, exists, on_disk, read, read_table, reading
 from dualprune.integrations.logits import signals_of
 from dualprune.run import Run
 from dualprune.run.signals import SIGNALS
@@ -85,7 +85,7 @@ def import_run(
     if source.suffix != ".npy" and (values or labels):
         raise InputError(f"values and labels are for a .npy array; {source} states its own")
     rows = _array(source, values, labels) if source.suffix == ".npy" else _reader(source)(source)
-    return _write(rows, source, Path(out))
+    return _write(rows, source, on_disk(out))
 
 
 def _reader(path: Path) -> Callable[[Path], _Rows]:

@@ -10,11 +10,11 @@ The training data is wrapped by `Indexed`; the module stays as it is::
 import os
 from collections.abc import Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from dualprune.arguments import checked
 from dualprune.errors import InputError, needing
+from dualprune.files import on_disk
 from dualprune.run.signals import DEFAULT
 
 with needing("lightning"):
@@ -66,7 +66,7 @@ class RecordDynamics(Callback):
         names: Sequence[str] = (),
         strict: bool = False,
     ) -> None:
-        self._path, self._source, self._labels_at = Path(path), logits, labels
+        self._path, self._source, self._labels_at = on_disk(path), logits, labels
         self._strict = strict
         self._make = partial(
             Recorder, path, signals=signals, class_names=class_names, names=names, strict=strict

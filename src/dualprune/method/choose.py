@@ -1,7 +1,6 @@
 """choose: from recorded runs to a coreset, with its card and the reason for every sample."""
 
 import os
-import pathlib
 from collections.abc import Mapping, Sequence
 from inspect import signature
 from typing import Any
@@ -13,6 +12,7 @@ from dualprune.coreset import Card, Coreset, digest
 from dualprune.coreset.card import ShortClass, made_with
 from dualprune.coreset.coreset import PART, SavedColumns, refuse_coreset, save_card
 from dualprune.errors import InputError
+from dualprune.files import Place, place
 from dualprune.method.arrays import Arrays
 from dualprune.method.classes import class_sizes, for_classes, short_classes, warn_of_short
 from dualprune.method.named import Method, find_method
@@ -25,13 +25,12 @@ from dualprune.select.budget import Amount
 from dualprune.select.candidates import Balance, check_budget
 from dualprune.select.waves import Block, Waves, counted, positions
 from dualprune.signatures import Array, Function, check_knobs, inputs, name_of
-
-Path = str | os.PathLike[str]
+from dualprune.urls import AnyPath, OnStore
 
 
 @checked
 def choose(
-    runs: Run | Path | Sequence[Run | Path],
+    runs: Run | AnyPath | Sequence[Run | AnyPath],
     method: str | Method = "dual+beta",
     *,
     keep: Amount = None,
@@ -41,14 +40,14 @@ def choose(
     seed: int = 0,
     epochs: int | None = None,
     map: Map | None = None,
-    out: str | os.PathLike[str] | None = None,
+    out: AnyPath | None = None,
 ) -> Coreset:
     """Choose what to keep of the samples that were recorded.
 
     Parameters
     ----------
     runs
-        A run or its folder; several for a method that averages over recordings.
+        A run, its folder or URL; several for a method that averages over recordings.
     method
         A name such as ``dual+beta``, ``el2n`` or ``ccs``, or a `Method`, also with functions of
         your own.
@@ -68,8 +67,8 @@ def choose(
         `map` of an executor of `concurrent.futures`, or `integrations.ray.ray_map()`. Any gives the
         same ids; not for methods that compare samples with each other.
     out
-        A folder to write the coreset into, as `Coreset.save` does; very many samples are written
-        range by range by the workers, and never held in memory.
+        A folder or URL to write the coreset into, as `Coreset.save` does; very many samples are
+        written range by range by the workers, and never held in memory.
 
     Examples
     --------
@@ -80,7 +79,7 @@ def choose(
     >>> coreset.card.select_knobs["c_d"], round(coreset.card.values["mu"], 2)
     (3.0, 0.45)
     """
-    several = [runs] if isinstance(runs, Run | str | os.PathLike) else runs
+    several = [runs] if isinstance(runs, Run | str | os.PathLike | OnStore) else runs
     opened = [run if isinstance(run, Run) else Run(run) for run in several]
     if not opened:
         raise InputError("give at least one run")
@@ -97,14 +96,14 @@ def choose(
         features=method.features,
         map=map,
     )
-    folder = None if out is None else pathlib.Path(out)
+    folder = None if out is None else place(out)
     coreset = choose_from(arrays, method, k=k, seed=seed, out=folder)
     warn_of_short(coreset.card.short)
     return coreset
 
 
 def choose_from(
-    arrays: Arrays, method: Method, *, k: int, seed: int, out: pathlib.Path | None = None
+    arrays: Arrays, method: Method, *, k: int, seed: int, out: Place | None = None
 ) -> Coreset:
     """Choose `k` of the samples that could be read; all arrays are over the same epochs.
 
@@ -142,7 +141,7 @@ def choose_among(arrays: Arrays, method: Method, among: Array, *, k: int, seed: 
 
 
 def choose_and_write(
-    arrays: Arrays, method: Method, parts: Sequence[range], *, k: int, seed: int, out: pathlib.Path
+    arrays: Arrays, method: Method, parts: Sequence[range], *, k: int, seed: int, out: Place
 ) -> Coreset:
     """Choose and write range by range; columns of the coreset are read when they are asked for."""
     wanted, run = columns_for(arrays, method) or {}, arrays.runs[0]

@@ -5,18 +5,24 @@ samples, and after an interruption only what is missing is computed. Wherever th
 must find the run and the folder at the same paths.
 """
 
-import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from uuid import uuid4
 
 import numpy as np
 import pyarrow as pa
 
 from dualprune.coreset.coreset import WHY, part_name, save_rows
-from dualprune.files import exists, make_folders, read_column, seal, write_table
+from dualprune.files import (
+    Place,
+    exists,
+    make_folders,
+    read_column,
+    remove_folder,
+    seal,
+    write_table,
+)
 from dualprune.method.arrays import Arrays, Wanted, is_score, score_range, signals_of, sources
 from dualprune.method.classes import class_sizes
 from dualprune.method.named import Method
@@ -65,9 +71,9 @@ class Scoring:
     runs: list[Run]
     wanted: dict[str, Wanted | None]
     epochs: int
-    folder: Path
+    folder: Place
 
-    def file(self, ids: range) -> Path:
+    def file(self, ids: range) -> Place:
         return self.folder / f"{ids.start:012d}-{ids.stop:012d}.parquet"
 
 
@@ -99,7 +105,7 @@ class Piece:
 class _Columns(Mapping[str, Array]):
     """Columns of the samples of a range that could be read, each read when it is asked for."""
 
-    def __init__(self, file: Path, names: list[str], unreadable: Array) -> None:
+    def __init__(self, file: Place, names: list[str], unreadable: Array) -> None:
         self._file, self._names, self._unreadable = file, names, unreadable
 
     def __getitem__(self, name: str) -> Array:
@@ -135,7 +141,7 @@ def choose_in_parts(
     *,
     k: int,
     seed: int,
-    out: Path,
+    out: Place,
 ) -> Written:
     """Score, choose and write every range; the card is still to be written."""
     scoring = Scoring(arrays.runs, wanted, arrays.epochs, out / _folder_name(arrays, wanted))
@@ -150,7 +156,7 @@ def choose_in_parts(
     marks = zip(choice.kept, *choice.reasons.values(), strict=True)
     finish = partial(finish_part, scoring, out, [choice.why, *choice.reasons])
     results = list((arrays.map or threads)(finish, zip(pieces, marks, strict=True)))
-    shutil.rmtree(scoring.folder)
+    remove_folder(scoring.folder)
     return _written(pieces, choice, results)
 
 
@@ -205,7 +211,7 @@ def _block(scoring: Scoring, piece: Piece) -> Block:
 
 
 def finish_part(
-    scoring: Scoring, out: Path, reasons: list[str], task: tuple[Piece, tuple[Array, ...]]
+    scoring: Scoring, out: Place, reasons: list[str], task: tuple[Piece, tuple[Array, ...]]
 ) -> tuple[str, list[str], Array, Array]:
     """Write the rows of a range; gives the file's hash, its columns, and the classes' counts."""
     piece, marks = task

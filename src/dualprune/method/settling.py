@@ -6,7 +6,6 @@ depends on what is recorded, the method and the seed alone. docs/stopping.md say
 loses.
 """
 
-import os
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
@@ -22,6 +21,7 @@ from dualprune.method.named import Method, find_method
 from dualprune.method.needs import needs
 from dualprune.run import Run
 from dualprune.signatures import Array, check_knobs
+from dualprune.urls import AnyPath
 
 SHARES = (0.1, 0.3, 0.5)
 """Shares kept at which nothing may change, so that a recording serves other shares, too."""
@@ -30,9 +30,7 @@ PATIENCE = 2
 
 
 @checked
-def settled(
-    run: Run | str | os.PathLike[str], method: str | Method = "dual+beta", *, seed: int = 0
-) -> bool:
+def settled(run: Run | AnyPath, method: str | Method = "dual+beta", *, seed: int = 0) -> bool:
     """Tell whether a recording can stop: what the method would keep hardly changes any more.
 
     In a loop of your own, after ``recorder.end_epoch()``: ``if settled("run"): break``. Of several
@@ -54,9 +52,7 @@ class Settling:
     Of the choices that were made, the last are remembered.
     """
 
-    def __init__(
-        self, run: str | os.PathLike[str], methods: Mapping[float, Method], seed: int
-    ) -> None:
+    def __init__(self, run: AnyPath, methods: Mapping[float, Method], seed: int) -> None:
         self._run = run
         self._methods = dict(methods)
         self._seed = seed

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from dualprune.arguments import checked
 from dualprune.errors import InputError
+from dualprune.files import on_disk
 from dualprune.record.batch import as_batch, as_row, as_rows, check_ids, check_labels
 from dualprune.record.columns import Columns
 from dualprune.record.processes import processes, start_together
@@ -91,6 +92,7 @@ class Recorder:
         strict: bool = False,
         timeout: float = 600,
     ) -> None:
+        root = on_disk(path)
         refuse_too_many(samples, "a Recorder was asked for")
         table = _names(names, source, unreadable, samples)
         if signals is None:
@@ -110,14 +112,14 @@ class Recorder:
             signals, description.samples, classes or 0, writers
         )
         number = start_together(
-            lambda: begin(Path(path), description, start_epoch, writers, table),
+            lambda: begin(root, description, start_epoch, writers, table),
             self._rank,
             writers,
             timeout,
         )
-        self._attempt = Attempt.load(Path(path) / "attempts" / f"{number:04d}")
+        self._attempt = Attempt.load(root / "attempts" / f"{number:04d}")
         self._description, self._classes = description, classes or 0
-        self._labels = _known_labels(Path(path), self._attempt, description)
+        self._labels = _known_labels(root, self._attempt, description)
         self._strict = strict
         self._process = os.getpid()
         self._waiting: list[Rows] = []

@@ -13,11 +13,10 @@ before (a resumed loop may see only the rest of an epoch), unless it started fro
 import re
 from dataclasses import dataclass, field, replace
 from itertools import count, takewhile
-from pathlib import Path
 
 from dualprune.arguments import build
 from dualprune.errors import DamagedError
-from dualprune.files import entries, exists, read_json, reading
+from dualprune.files import Place, entries, exists, read_json, reading
 from dualprune.run.description import check_count
 
 _PART = re.compile(r"part-(\d+)-of-(\d+)-[0-9a-f]{32}\.parquet")
@@ -39,7 +38,7 @@ class Attempt:
         attempt continues whatever came before.
     """
 
-    folder: Path
+    folder: Place
     first_epoch: int
     writers: int
     identity: str
@@ -52,7 +51,7 @@ class Attempt:
         return int(self.folder.name)
 
     @staticmethod
-    def load(folder: Path) -> "Attempt":
+    def load(folder: Place) -> "Attempt":
         path = folder / "start.json"
         content = read_json(path)
         with reading(path):
@@ -82,8 +81,8 @@ class Epoch:
 
     number: int
     attempt: Attempt
-    folder: Path
-    parts: dict[int, Path] = field(repr=False)
+    folder: Place
+    parts: dict[int, Place] = field(repr=False)
     before: "Epoch | None" = None
 
     @property
@@ -91,9 +90,9 @@ class Epoch:
         return len(self.parts) == self.attempt.writers
 
 
-def _parts(folder: Path, writers: int) -> dict[int, Path]:
+def _parts(folder: Place, writers: int) -> dict[int, Place]:
     """Map each writing process to its file; other files are skipped."""
-    parts: dict[int, Path] = {}
+    parts: dict[int, Place] = {}
     for name in filter(None, (_PART.fullmatch(entry.name) for entry in entries(folder))):
         if int(name[2]) != writers:
             continue
@@ -105,13 +104,13 @@ def _parts(folder: Path, writers: int) -> dict[int, Path]:
     return parts
 
 
-def _folders(root: Path) -> list[Path]:
+def _folders(root: Place) -> list[Place]:
     with reading(root):
         names = [entry.name for entry in entries(root) if entry.name.isdecimal() and entry.is_dir()]
     return [root / name for name in sorted(names, key=int)]
 
 
-def find_attempts(root: Path) -> list[Attempt]:
+def find_attempts(root: Place) -> list[Attempt]:
     """Attempts that began, oldest first; a folder without `start.json` was abandoned."""
     attempts = []
     for folder in _folders(root / "attempts"):
@@ -136,7 +135,7 @@ History = dict[int, dict[int, Epoch]]
 """Epochs by attempt and number."""
 
 
-def find_epochs(root: Path) -> dict[int, Epoch]:
+def find_epochs(root: Place) -> dict[int, Epoch]:
     """Epochs that exist, by number, and those after them that are not complete yet."""
     visible: dict[int, Epoch] = {}
     history: History = {}
@@ -152,7 +151,7 @@ def find_epochs(root: Path) -> dict[int, Epoch]:
     return visible
 
 
-def continued_epochs(root: Path, attempt: Attempt) -> list[Epoch]:
+def continued_epochs(root: Place, attempt: Attempt) -> list[Epoch]:
     """Epochs that an attempt continues, in their order."""
     history: History = {}
     for earlier in find_attempts(root):
@@ -199,7 +198,7 @@ def refuse_holes(epochs: dict[int, Epoch]) -> None:
         )
 
 
-def newest_claim(root: Path) -> int:
+def newest_claim(root: Place) -> int:
     """Highest attempt number that any process has claimed; 0 if there is none."""
     return max((int(folder.name) for folder in _folders(root / "attempts")), default=0)
 

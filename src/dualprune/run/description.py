@@ -3,22 +3,22 @@
 import os
 from dataclasses import asdict, dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any, Literal
 
 from dualprune.arguments import build, whole
 from dualprune.errors import InputError, MissingError
-from dualprune.files import exists, read_json, reading, seal, write_json
+from dualprune.files import Place, exists, place, read_json, reading, seal, write_json
 from dualprune.run.signals import column_of
+from dualprune.urls import AnyPath
 
 FORMAT = 2
 
 _TYPES = ("<f4", "<f8", "<i4", "<i8")
 
 
-def run_folder(path: str | os.PathLike[str]) -> Path:
+def run_folder(path: AnyPath) -> Place:
     """Give the folder of a run; in that of `prune` it is `run`."""
-    folder = Path(path)
+    folder = place(path)
     inside = folder / "run"
     is_inside = not exists(folder / "run.json") and exists(inside / "run.json")
     return inside if is_inside else folder
@@ -90,11 +90,11 @@ class Description:
         labels = {} if self.classes is None else {"label": column_of("label").dtype}
         return {"id": column_of("id").dtype, **labels, **self.signals}
 
-    def save(self, root: Path) -> None:
+    def save(self, root: Place) -> None:
         write_json(root / "run.json", self._as_json())
 
     @staticmethod
-    def load(root: Path) -> "Description":
+    def load(root: Place) -> "Description":
         path = root / "run.json"
         if not exists(path):
             raise MissingError(f"there is no run at {root}: it has no run.json")

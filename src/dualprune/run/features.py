@@ -2,20 +2,19 @@
 
 import re
 from hashlib import sha256
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 
 from dualprune.errors import DamagedError, InputError
-from dualprune.files import entries, read_table, reading, write_table
+from dualprune.files import Place, entries, read_table, reading, write_table
 from dualprune.run.part import bit_sum
 from dualprune.signatures import Array
 
 _LARGEST = 1e140  # squares of any number of these, and of their differences, can be summed
 
 
-def write_features(folder: Path, features: Array) -> str:
+def write_features(folder: Place, features: Array) -> str:
     """Write float32 features of shape (samples, width), one row per id; gives the file's hash."""
     check_features(features)
     exact = np.ascontiguousarray(features, "<f4")
@@ -25,7 +24,7 @@ def write_features(folder: Path, features: Array) -> str:
     return sha256(data).hexdigest()
 
 
-def read_features(path: Path, sha: str | None, samples: int) -> Array:
+def read_features(path: Place, sha: str | None, samples: int) -> Array:
     """Read what `write_features` wrote; in format 1, the file itself states a sum of its bits."""
     table = read_table(path, sha256=sha)
     with reading(path):
@@ -55,7 +54,7 @@ def check_features(features: Array) -> None:
     )
 
 
-def old_features(root: Path) -> dict[int, Path]:
+def old_features(root: Place) -> dict[int, Place]:
     """Files of features in format 1, by epoch."""
     names = [entry.name for entry in entries(root / "features")]
     matches = filter(None, map(re.compile(r"(\d{6})\.parquet").fullmatch, names))

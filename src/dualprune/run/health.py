@@ -1,15 +1,13 @@
 """Read all of a run and describe it, even if some of it is damaged."""
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import numpy as np
 
-from dualprune.errors import DamagedError, DualpruneError
-from dualprune.files import reading
+from dualprune.errors import DamagedError, DualpruneError, StoreError
+from dualprune.files import Place, files_below
 from dualprune.run.attempts import (
     Attempt,
     Epoch,
@@ -50,7 +48,7 @@ class Health:
     unreadable: int = 0
     labels_changed: int = 0
     features: list[int] = field(default_factory=list)
-    leftovers: list[Path] = field(default_factory=list)
+    leftovers: list[Place] = field(default_factory=list)
     damage: list[str] = field(default_factory=list)
 
     @contextmanager
@@ -58,13 +56,15 @@ class Health:
         """Go on after what is damaged, in whatever way that shows."""
         try:
             yield
+        except StoreError:  # which says nothing about the run
+            raise
         except DualpruneError as error:
             self.damage.append(str(error))
         except Exception as error:  # noqa: BLE001 - the rest is to be read
             self.damage.append(f"{type(error).__name__}: {error}")
 
 
-def examine(root: Path) -> Health:
+def examine(root: Place) -> Health:
     """Read every file of a run and check it against its hashes, checksums and place."""
     health = Health()
     try:
@@ -140,7 +140,7 @@ def _examine_hidden(visible: list[Epoch], health: Health, description: Descripti
                     part.read(chunk, list(description.columns))
 
 
-def _examine_names_and_old_features(root: Path, health: Health, description: Description) -> None:
+def _examine_names_and_old_features(root: Place, health: Health, description: Description) -> None:
     with health.noting_damage():
         names = read_names(root, description)
         health.unreadable = int((names.get("unreadable", np.empty(0)) >= 0).sum())
@@ -150,18 +150,11 @@ def _examine_names_and_old_features(root: Path, health: Health, description: Des
             health.features.append(number)
 
 
-def _leftovers(root: Path) -> list[Path]:
+def _leftovers(root: Place) -> list[Place]:
     """Files that a recording did not finish or did not write; readers of the run skip them."""
     known = {root / "run.json", root / "names.parquet", *old_features(root).values()}
     for attempt in find_attempts(root):
         known.add(attempt.folder / "start.json")
         for epoch in attempt.epochs().values():
             known |= {*epoch.parts.values(), epoch.folder / "features.parquet"}
-    with reading(root):
-        folders = list(os.walk(root, onerror=_stop))
-    files = {Path(folder, name) for folder, _, names in folders for name in names}
-    return sorted(files - known)
-
-
-def _stop(error: OSError) -> None:
-    raise error
+    return sorted({*files_below(root)} - known, key=str)

@@ -3,13 +3,12 @@
 import json
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 
 from dualprune.errors import DamagedError, InputError
-from dualprune.files import exists, read_table, reading
+from dualprune.files import Place, exists, read_table, reading
 from dualprune.run.description import Description
 from dualprune.signatures import Array
 
@@ -35,7 +34,7 @@ def digest_of(table: pa.Table) -> str:
     return str((table.schema.metadata or {}).get(b"sha256", b"").decode("ascii", "replace"))
 
 
-def read_names(root: Path, description: Description) -> dict[str, Array]:
+def read_names(root: Place, description: Description) -> dict[str, Array]:
     """Columns `source` and, as far as they were given, `name` and `unreadable`; or none.
 
     Since format 2 the description says whether there are any, and their digest.

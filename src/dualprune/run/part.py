@@ -12,7 +12,6 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,13 +19,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dualprune.errors import DamagedError
-from dualprune.files import Draft, open_file, reading
+from dualprune.files import Draft, Place, open_file, open_table, reading
 from dualprune.run.signals import column_of
 from dualprune.signatures import Array
 
 CHUNK = 2**17
 
 _MAGIC = b"PAR1"
+_TAIL = 2**15  # bytes, more than most footers have
 
 
 def write_rows(
@@ -99,16 +99,17 @@ class _Group:
 class Part:
     """An opened part; its footer is known to be what was written."""
 
-    path: Path
+    path: Place
+    size: int
     metadata: pq.FileMetaData
     facts: dict[str, Any]
     groups: dict[int, _Group]
 
     @staticmethod
-    def open(path: Path, expected: Mapping[str, Any], samples: int) -> "Part":
+    def open(path: Place, expected: Mapping[str, Any], samples: int) -> "Part":
         """Read and check the footer; `expected` are facts that the part must state."""
         with reading(path):
-            metadata = _read_footer(path)
+            size, metadata = _read_footer(path)
             facts = json.loads((metadata.metadata or {}).get(b"dualprune", b"{}"))
             for name, value in expected.items():
                 if facts.get(name) != value:
@@ -121,14 +122,15 @@ class Part:
             ]
             if not all(group.makes_sense(samples) for group in groups):
                 raise DamagedError(f"{path} is damaged: it states ids that cannot be")
-            return Part(path, metadata, facts, {group.first // CHUNK: group for group in groups})
+            chunks = {group.first // CHUNK: group for group in groups}
+            return Part(path, size, metadata, facts, chunks)
 
     @property
     def digest(self) -> str:
         return self.path.stem.rpartition("-")[2]
 
     @property
-    def features(self) -> tuple[Path, str]:
+    def features(self) -> tuple[Place, str]:
         """File of the features after this epoch, and its hash, if the part states one."""
         return self.path.with_name("features.parquet"), self.facts["features"]
 
@@ -146,7 +148,7 @@ class Part:
     def _columns(self, group: _Group, names: list[str]) -> list[Array]:
         with reading(self.path):
             with (
-                pa.OSFile(os.fsencode(self.path)) as source,  # a str would have to be UTF-8
+                open_table(self.path, self.size, lambda: self._span(group, names)) as source,
                 pq.ParquetFile(
                     source,
                     metadata=self.metadata,
@@ -162,17 +164,33 @@ class Part:
                     raise DamagedError(f"{self.path} is damaged: {name} is not what was written")
             return columns
 
+    def _span(self, group: _Group, names: list[str]) -> tuple[int, int]:
+        """Where the columns lie in the file, if little else lies between them."""
+        row_group = self.metadata.row_group(group.index)
+        columns = [row_group.column(position) for position in range(row_group.num_columns)]
+        wanted = [column for column in columns if column.path_in_schema in names]
+        sizes = [column.total_compressed_size for column in wanted]
+        starts = [column.data_page_offset for column in wanted]
+        stops = map(sum, zip(starts, sizes, strict=True))
+        start, stop = min(starts, default=0), max(stops, default=0)
+        together = stop - start <= 2 * sum(sizes)
+        return (start, min(stop, self.size)) if together else (0, 0)
 
-def _read_footer(path: Path) -> pq.FileMetaData:
+
+def _read_footer(path: Place) -> tuple[int, pq.FileMetaData]:
+    """Give the size of a file, and its footer, which is mostly read at once."""
     with open_file(path) as file:
-        size = os.fstat(file.fileno()).st_size
-        file.seek(max(0, size - 8))
-        tail = file.read(8)
+        size = file.seek(0, os.SEEK_END)
+        file.seek(max(0, size - _TAIL))
+        end = file.read()
+        tail = end[-8:]
         length = _footer_size(tail)
         if len(tail) < 8 or tail[4:] != _MAGIC or length > size - 12:
             raise DamagedError(f"{path} is damaged: it does not end as a Parquet file ({size:,} B)")
-        file.seek(size - 8 - length)
-        footer = file.read(length)
+        if length + 8 > len(end):
+            file.seek(size - 8 - length)
+            end = file.read()
+    footer = end[-8 - length : -8]
     if not path.stem.endswith(_digest(footer)):
         raise DamagedError(f"{path} is damaged: its footer does not match its name")
-    return pq.read_metadata(pa.BufferReader(_MAGIC + footer + tail))
+    return size, pq.read_metadata(pa.BufferReader(_MAGIC + footer + tail))

@@ -5,30 +5,32 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from itertools import pairwise
-from pathlib import Path
 from typing import Literal, TypeVar
 
 import numpy as np
 
 from dualprune.arguments import checked
 from dualprune.errors import DamagedError, InputError, MissingError
-from dualprune.files import draft_folder, entries
+from dualprune.files import Place, draft_folder, entries, on_disk
 from dualprune.run.attempts import Epoch, find_epochs, finished, refuse_holes
 from dualprune.run.derived import DERIVED
 from dualprune.run.description import Description, run_folder
 from dualprune.run.features import old_features, read_features
 from dualprune.run.names import read_names
 from dualprune.run.part import CHUNK, Part
+from dualprune.run.ranges import Map, threads
 from dualprune.run.signals import all_missing, column_of
 from dualprune.signatures import Array, inputs
+from dualprune.urls import AnyPath, Url
 
 Block = tuple[range, dict[str, Array]]
 Result = TypeVar("Result")
 Results = tuple[dict[str, Array], list[tuple[range, Result]]]
 
 _BUFFERS = 2**29  # bytes that may be read ahead, whatever the number of cores
+_REQUESTS = 16  # to a store at a time, for every thread that reads: it waits more than it works
 _VALUES = 2**20  # of a signal per call: few enough for the caches, enough for numba to be used
 
 
@@ -37,19 +39,24 @@ class Run:
 
     ``run["loss"]`` and the other signals have shape (epochs, samples), ``run["labels"]`` has shape
     (samples,). What was not seen is NaN, or -1 among integers. Reading never writes, locks or
-    creates anything. The folder may also be one of `prune`, which holds the run.
+    creates anything. The folder may also be one of `prune`, which holds the run, and a URL such as
+    ``s3://bucket/run``.
 
     >>> Run("tests/runs/digits")
     Run('tests/runs/digits': 1,438 samples of 10 classes, 20 epochs; loss, margin, rival, ...)
     """
 
     @checked
-    def __init__(self, path: str | os.PathLike[str]) -> None:
+    def __init__(self, path: AnyPath) -> None:
         self.path = run_folder(path)
         self.description = Description.load(self.path)
         epochs = find_epochs(self.path)
         refuse_holes(epochs)
-        self._epochs = [open_parts(epoch, self.description) for epoch in finished(epochs)]
+        self._each: Map = map
+        if isinstance(self.path, Url):
+            self._each = partial(threads, workers=_REQUESTS)
+        opened = self._each(partial(open_parts, description=self.description), finished(epochs))
+        self._epochs = list(opened)
 
     @staticmethod
     @checked
@@ -88,9 +95,10 @@ class Run:
         possible |= {"error_norm": error_norm, "kl_step": kl_step, "feature_norm": feature_norm}
         signals = {name: values for name, values in possible.items() if values is not None}
         epochs, samples = _shape(signals)
-        if entries(Path(path)) or Path(path).is_file():
-            raise InputError(f"{path} is already there; choose a new or empty folder")
-        with draft_folder(Path(path)) as building:
+        folder = on_disk(path)
+        if entries(folder) or folder.is_file():
+            raise InputError(f"{folder} is already there; choose a new or empty folder")
+        with draft_folder(folder) as building:
             writer = RunWriter(
                 building,
                 samples=samples,
@@ -214,7 +222,7 @@ class Run:
         return features
 
     @cached_property
-    def with_features(self) -> dict[int, tuple[Path, str | None]]:
+    def with_features(self) -> dict[int, tuple[Place, str | None]]:
         """Files of features and their hashes, by the epoch after which they were taken."""
         if self.description.format == 1:
             return {epoch: (path, None) for epoch, path in old_features(self.path).items()}
@@ -281,9 +289,10 @@ class Run:
             raise InputError(f"ids must be a range from 0 to {self.samples} at most, got {ids}")
         return ids
 
-    def __reduce__(self) -> tuple[Callable[..., "Run"], tuple[str, int, str]]:
+    def __reduce__(self) -> tuple[Callable[..., "Run"], tuple[str | Url, int, str]]:
         """Let another process open the same recording; what was read does not travel."""
-        return reopen, (os.path.abspath(self.path), self.epochs, self.fingerprint)  # noqa: PTH100
+        path = self.path if isinstance(self.path, Url) else os.path.abspath(self.path)  # noqa: PTH100
+        return reopen, (path, self.epochs, self.fingerprint)
 
     @checked
     def first_epochs(self, epochs: int | None) -> int:
@@ -311,20 +320,22 @@ class Run:
     def _read(self, epochs: list[list[Part]], chunk: int, memory: dict[str, Array]) -> Block:
         ids = range(chunk * CHUNK, min((chunk + 1) * CHUNK, self.samples))
         columns = {name: rows[:, : len(ids)] for name, rows in memory.items()}
+        present: list[tuple[int, Part]] = []
         for row, parts in enumerate(epochs):
-            present = [part for part in parts if chunk in part.groups]
-            if not any(part.groups[chunk].rows == len(ids) for part in present):
+            own = [part for part in parts if chunk in part.groups]
+            if not any(part.groups[chunk].rows == len(ids) for part in own):
                 for name, rows in columns.items():
                     rows[row] = column_of(name).missing
-            for part in reversed(present):  # the lowest process comes last, so its value stays
-                where, values = part.read(chunk, list(columns))
-                for rows, value in zip(columns.values(), values, strict=True):
-                    rows[row, where] = value
+            present += ((row, part) for part in reversed(own))  # the lowest process last: it stays
+        contents = self._each(lambda one: one[1].read(chunk, list(columns)), present)
+        for (row, _), (where, values) in zip(present, contents, strict=True):
+            for rows, value in zip(columns.values(), values, strict=True):
+                rows[row, where] = value
         return ids, columns
 
 
 @lru_cache(maxsize=16)
-def reopen(path: str, epochs: int, fingerprint: str) -> Run:
+def reopen(path: str | Url, epochs: int, fingerprint: str) -> Run:
     """Open a run as another process opened it: with so many epochs, and nothing else in them."""
     run = Run(path)
     del run._epochs[epochs:]  # recorded since

@@ -18,6 +18,7 @@ from dualprune.files import (
     exists,
     make_folder,
     make_folders,
+    on_disk,
     reading,
     remove_abandoned,
     write_json,
@@ -161,7 +162,7 @@ def write_part(
     it they are sorted.
     """
     _refuse_if_taken_over(attempt, epoch)
-    folder = attempt.folder / f"{epoch:06d}"
+    folder = on_disk(attempt.folder) / f"{epoch:06d}"
     make_folder(folder)
     stated = {"attempt": attempt.identity, "epoch": epoch, "writer": writer, **facts}
     if features is not None:

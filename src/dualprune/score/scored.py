@@ -1,10 +1,8 @@
 """Scored: scores together with what they were computed from, in memory and on disk."""
 
 import json
-import os
 from dataclasses import dataclass
 from hashlib import sha256
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,8 +12,10 @@ import pyarrow.parquet as pq
 from dualprune.arguments import build, checked
 from dualprune.errors import DamagedError, MissingError
 from dualprune.files import (
+    Place,
     exists,
     make_folders,
+    place,
     read_table,
     reading,
     refuse_to_replace,
@@ -23,6 +23,7 @@ from dualprune.files import (
     write,
 )
 from dualprune.signatures import Array
+from dualprune.urls import AnyPath
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ class Scored:
     def file_name(self) -> str:
         return f"{self.score}-{seal(self.card)[:12]}.parquet"
 
-    def save(self, path: Path) -> None:
+    def save(self, path: Place) -> None:
         """Write `id` and `score`; the card goes into the file's metadata.
 
         Only another file of scores is replaced.
@@ -61,9 +62,9 @@ class Scored:
 
     @staticmethod
     @checked
-    def load(path: str | os.PathLike[str]) -> "Scored":
+    def load(path: AnyPath) -> "Scored":
         """Read what `save` wrote."""
-        path = Path(path)
+        path = place(path)
         if not exists(path):
             raise MissingError(f"there is no file of scores at {path}")
         table = read_table(path)

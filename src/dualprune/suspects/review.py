@@ -1,13 +1,12 @@
 """From suspects to corrected labels: a sheet for a person, and the labels that came back on it."""
 
-import os
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 
 from dualprune.coreset import FIRST
 from dualprune.errors import InputError
+from dualprune.files import Place, exists
 from dualprune.signatures import Array
 from dualprune.suspects.sheet import read_sheet, write_sheet
 from dualprune.suspects.table import Audit
@@ -15,13 +14,13 @@ from dualprune.suspects.table import Audit
 _LISTED = 20
 
 
-def write_review(audit: Audit, path: Path, count: int | None = None) -> int:
+def write_review(audit: Audit, path: Place, count: int | None = None) -> int:
     """Write the worst labels as CSV with an empty column `label`; give how many.
 
     They are `count`, or all suspects, or `FIRST` where no label is suspect. A file that is there is
     never replaced: it may hold somebody's corrections.
     """
-    if os.path.lexists(path):
+    if exists(path):
         raise InputError(f"{path} exists and may hold corrections; choose another file")
     count = count or audit.suspects or FIRST
     columns = {name: column[:count] for name, column in audit.columns.items()}
@@ -34,7 +33,7 @@ def write_review(audit: Audit, path: Path, count: int | None = None) -> int:
 
 
 def corrected(
-    path: Path, labels: Array, class_names: Sequence[str], names: Sequence[str] = ()
+    path: Place, labels: Array, class_names: Sequence[str], names: Sequence[str] = ()
 ) -> Array:
     """Give the labels with those of a CSV in their place; rows without a `label` change nothing.
 

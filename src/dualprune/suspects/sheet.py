@@ -3,16 +3,15 @@
 import csv
 import io
 from collections.abc import Mapping
-from pathlib import Path
 
 from dualprune.errors import InputError
-from dualprune.files import make_folders, read, write
+from dualprune.files import Place, make_folders, read, write
 from dualprune.signatures import Array
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")  # what spreadsheets would compute
 
 
-def write_sheet(path: Path, columns: Mapping[str, Array]) -> None:
+def write_sheet(path: Place, columns: Mapping[str, Array]) -> None:
     """Write columns of the same length."""
     text = io.StringIO()
     writer = csv.writer(text)
@@ -23,7 +22,7 @@ def write_sheet(path: Path, columns: Mapping[str, Array]) -> None:
     write(path, text.getvalue().encode())
 
 
-def read_sheet(path: Path) -> list[dict[str, str]]:
+def read_sheet(path: Place) -> list[dict[str, str]]:
     """Give the rows by the names of the columns, as a spreadsheet saves them: also with ``;``."""
     try:
         lines = read(path).decode("utf-8-sig").splitlines(keepends=True) or [""]

@@ -1,9 +1,7 @@
 """Audit: the labels of a run as a table, the worst first."""
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -12,6 +10,7 @@ from dualprune.arguments import checked
 from dualprune.coreset import WrongLabels
 from dualprune.errors import DamagedError, InputError
 from dualprune.files import (
+    Place,
     make_folders,
     open_file,
     read_table,
@@ -25,6 +24,7 @@ from dualprune.run.ranges import Map
 from dualprune.signatures import Array
 from dualprune.suspects.judgement import judge
 from dualprune.suspects.sheet import write_sheet
+from dualprune.urls import AnyPath
 
 _COLUMNS = ("given_label", "predicted_label", "label_quality", "is_label_issue")
 _LONGEST = 1000  # bytes of a line with names of columns
@@ -47,7 +47,7 @@ class Audit:
         """How many labels are suspect: they come first."""
         return int(self.columns["is_label_issue"].sum())
 
-    def save(self, folder: Path) -> list[Path]:
+    def save(self, folder: Place) -> list[Place]:
         """Write `audit.parquet`, and `audit.csv`, which is safe to open in a spreadsheet.
 
         Only another audit is replaced.
@@ -61,7 +61,7 @@ class Audit:
         return [table, sheet]
 
 
-def _check_audit(path: Path) -> None:
+def _check_audit(path: Place) -> None:
     if path.suffix == ".csv":
         with open_file(path) as file, reading(path):
             columns = file.readline(_LONGEST).decode("utf-8", "replace").rstrip().split(",")
@@ -73,7 +73,7 @@ def _check_audit(path: Path) -> None:
 
 @checked
 def audit(
-    run: Run | str | os.PathLike[str],
+    run: Run | AnyPath,
     *,
     epochs: int | None = None,
     contents: Sequence[str] | None = None,

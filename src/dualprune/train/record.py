@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 
 from dualprune.errors import InputError
-from dualprune.files import exists, read_json
+from dualprune.files import Place, exists, read_json
 from dualprune.method import Method, Settling, at_shares
 from dualprune.record import Recorder
 from dualprune.run import Run
@@ -126,7 +126,7 @@ def _precision(device: str, clean: bool) -> str:
     return ", passes in bfloat16, logits in float32" if device == "cuda" and not clean else ""
 
 
-def overlaps_recorded(run: Path) -> dict[str, float]:
+def overlaps_recorded(run: Place) -> dict[str, float]:
     """Give the overlaps at which this run stopped by itself; none if it did not.
 
     They are by share kept, as those of `Settling`.
@@ -137,6 +137,6 @@ def overlaps_recorded(run: Path) -> dict[str, float]:
     return dict(last["overlaps"]) if last.get("settled") else {}
 
 
-def seconds_recorded(run: Path) -> float:
+def seconds_recorded(run: Place) -> float:
     """Seconds that training took while this run was recorded."""
     return float(sum(row["seconds"] for row in read_json(run / "checkpoint/state.json")["history"]))

@@ -13,7 +13,7 @@ from torch import nn
 from dualprune.data import Columns, Data
 from dualprune.errors import InputError
 from dualprune.experiments.search import SHARES
-from dualprune.files import exists, refuse_foreign
+from dualprune.files import Place, exists, refuse_foreign
 from dualprune.method import AUTO, Method, at_shares
 from dualprune.run import Run
 from dualprune.select.budget import Amount
@@ -45,7 +45,7 @@ class Asked:
     size: int | None
     balance: Balance | None
     floor: int | float | None
-    run: Path | None
+    run: Place | None
     seed: int
     materialize: How
     labels: Path | None

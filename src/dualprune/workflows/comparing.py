@@ -18,7 +18,7 @@ from dualprune.experiments.runner import OURS, InThisProcess, run, run_loaded, w
 from dualprune.experiments.search import candidates
 from dualprune.experiments.setting import Setting
 from dualprune.experiments.table import Table, as_markdown
-from dualprune.files import refuse_foreign
+from dualprune.files import on_disk, refuse_foreign
 from dualprune.method import Method, check_epochs, features_for, signals_for
 from dualprune.run.signals import DEFAULT
 from dualprune.select import budget
@@ -94,7 +94,7 @@ def compare(
     tell, watch
         Progress: a line after every training; the epochs of those in this process.
     """
-    out = Path(out)
+    out = on_disk(out)
     columns = Columns(text, label, tuple(ignore))
     data = given_data(data, columns)
     wanted = [{"keep": part} for part in keep] + [{"prune": part} for part in prune]

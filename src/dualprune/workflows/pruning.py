@@ -12,7 +12,7 @@ from torch import nn
 from dualprune.coreset import Card, Coreset
 from dualprune.data import DUPLICATES, Columns, Data, duplicates, write_duplicates
 from dualprune.errors import InputError
-from dualprune.files import exists
+from dualprune.files import exists, on_disk, place
 from dualprune.method import (
     AUTO,
     Arrays,
@@ -30,6 +30,7 @@ from dualprune.select.budget import Amount
 from dualprune.select.candidates import Balance
 from dualprune.signatures import Array, check_knobs
 from dualprune.train import APART, Watch, overlaps_recorded, record, seconds_recorded, silent
+from dualprune.urls import AnyPath
 from dualprune.workflows.asked import Asked
 from dualprune.workflows.checking import check as check_coreset
 from dualprune.workflows.deciding import Decision, Wanted, decide
@@ -57,7 +58,7 @@ def prune(
     size: int | None = None,
     balance: Balance | None = None,
     floor: int | float | None = None,
-    run: str | os.PathLike[str] | None = None,
+    run: AnyPath | None = None,
     seed: int = 0,
     materialize: Literal["link", "copy"] | None = None,
     check: bool = False,
@@ -128,7 +129,7 @@ def prune(
     columns = Columns(text, label, tuple(ignore))
     asked = Asked(
         data=given_data(data, columns),
-        out=Path(out),
+        out=on_disk(out),
         columns=columns,
         keep=keep,
         prune=prune,
@@ -140,7 +141,7 @@ def prune(
         size=size,
         balance=balance,
         floor=floor,
-        run=None if run is None else Path(run),
+        run=None if run is None else place(run),
         seed=seed,
         materialize=materialize,
         labels=None if labels is None else Path(labels),

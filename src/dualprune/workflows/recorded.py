@@ -1,29 +1,28 @@
 """Another choice from a recording that is there: with which settings, and whether it will do."""
 
-import os
 import re
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import count, takewhile
-from pathlib import Path
 from typing import Any
 
 from torch import nn
 
 from dualprune.data import Data
 from dualprune.errors import InputError
-from dualprune.files import exists, read_json
+from dualprune.files import exists, place, read_json
 from dualprune.method import Method, check_epochs, features_for, needs
 from dualprune.run import Run
 from dualprune.train.recipe import find_recipe
+from dualprune.urls import AnyPath
 
 _NOTES = re.compile(r"(.+), recipe (\S+)( at .+)?, seed \d+")  # as `train.record` writes them
 
 
-def runs_in(path: str | os.PathLike[str]) -> list[Run]:
+def runs_in(path: AnyPath) -> list[Run]:
     """Open a run, or all that `prune` recorded into its folder."""
     first = Run(path)
-    if first.path == Path(path):
+    if first.path == place(path):
         return [first]
     others = (first.path.with_name(f"run-{number}") for number in count(2))
     return [first, *map(Run, takewhile(exists, others))]

@@ -71,7 +71,6 @@ def illustrate(
         draw_moons(paths[0], facts.variability, facts.confidence, panels)
     if find_spec("bokeh") is not None:
         samples = to_show(data)
-        paths.append(
-            write_report(out / "report.html", facts, samples=samples, results=results, folder=out)
-        )
+        paths.append(out / "report.html")
+        write_report(paths[-1], facts, samples=samples, results=results, folder=out)
     return paths

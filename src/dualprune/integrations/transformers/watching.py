@@ -16,6 +16,7 @@ from transformers import Trainer, TrainerCallback
 
 from dualprune.arguments import checked
 from dualprune.errors import InputError
+from dualprune.files import on_disk
 from dualprune.integrations.recording import Recording
 from dualprune.integrations.torch import own_part
 from dualprune.integrations.transformers.ids import (
@@ -84,7 +85,7 @@ def watch(
         strict=strict,
         mode="train" if passes is None else "eval",
     )
-    recording = partial(Recording, Path(path), make, strict=strict)
+    recording = partial(Recording, on_disk(path), make, strict=strict)
     trainer.pop_callback(RecordTrainer)
     trainer.add_callback(RecordTrainer(trainer, recording, count, passes))
     if passes is None:

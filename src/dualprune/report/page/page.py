@@ -2,18 +2,16 @@
 
 import base64
 import hashlib
-import os
 from collections.abc import Sequence
 from importlib import resources
 from importlib.util import find_spec
-from pathlib import Path
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup
 
 from dualprune.data import Images
 from dualprune.errors import DamagedError, InputError, MissingError
-from dualprune.files import open_file, reading, refuse_to_replace, write
+from dualprune.files import Place, open_file, place, reading, refuse_to_replace, write
 from dualprune.report.facts import Facts
 from dualprune.report.page.compared import Result, summarise
 from dualprune.report.page.content import content
@@ -29,6 +27,7 @@ from dualprune.report.page.steps import (
 )
 from dualprune.report.page.summary import class_names, per_class, repeat, rows
 from dualprune.run import Run
+from dualprune.urls import AnyPath
 
 Samples = Images | Sequence[str] | None
 """The images of a dataset, its texts, or neither."""
@@ -39,13 +38,13 @@ _SCRIPTS = ("data.js", "share.js", "moon.js", "samples.js", "page.js")
 
 
 def write_report(
-    path: str | os.PathLike[str],
+    path: AnyPath,
     facts: Facts,
     *,
     samples: Samples = None,
     results: Sequence[Result] = (),
-    folder: Path | None = None,
-) -> Path:
+    folder: Place | None = None,
+) -> Place:
     """Write one HTML file that needs nothing else: no server, no network.
 
     Only another page of dualprune is replaced.
@@ -61,13 +60,14 @@ def write_report(
     """
     if find_spec("bokeh") is None:
         raise MissingError("the page needs Bokeh: pip install 'dualprune[report]'")
-    refuse_to_replace(Path(path), "a page of dualprune", _check_page)
+    file = place(path)
+    refuse_to_replace(file, "a page of dualprune", _check_page)
     _refuse_other_samples(facts.run, samples)
-    write(Path(path), _render(facts, samples, results, folder).encode())
-    return Path(path)
+    write(file, _render(facts, samples, results, folder).encode())
+    return file
 
 
-def _check_page(path: Path) -> None:
+def _check_page(path: Place) -> None:
     with open_file(path) as file, reading(path):
         if _MARK not in file.read(_BEGINNING):
             raise DamagedError(f"{path} is no page of dualprune")
@@ -81,7 +81,7 @@ def _refuse_other_samples(run: Run, samples: Samples) -> None:
         raise InputError(f"the images are not those that {run.path} was recorded of")
 
 
-def _render(facts: Facts, samples: Samples, results: Sequence[Result], folder: Path | None) -> str:
+def _render(facts: Facts, samples: Samples, results: Sequence[Result], folder: Place | None) -> str:
     from dualprune.report.page import charts  # noqa: PLC0415 - loads Bokeh
 
     shown, names, compared = choose_shown(facts), class_names(facts.run), summarise(results)

@@ -4,14 +4,15 @@ import os
 import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from markupsafe import Markup
 
+from dualprune.files import Place
 from dualprune.report.facts import Facts, card_of_beta
 from dualprune.report.page.pack import safe_text
 from dualprune.report.page.summary import command, for_classes_of, named_data, select_again
+from dualprune.urls import Url
 
 _COUNT = Markup('<span class="count">{}</span>')  # `page.js` puts the number of the slider there
 
@@ -24,13 +25,19 @@ class Places:
     run: str
 
 
-def places(facts: Facts, folder: Path | None) -> Places:
-    """Name the folders without where they are on this machine."""
-    run = facts.run.path.resolve()
+def places(facts: Facts, folder: Place | None) -> Places:
+    """Name the folders without where they are on this machine; of a store, with their URL."""
+    run = facts.run.path
     if folder is None:
-        return Places("CORESET", safe_text(run.name))
-    home = folder.resolve()
+        return Places("CORESET", safe_text(_name(run)))
+    if isinstance(run, Url) or isinstance(folder, Url):
+        return Places(safe_text(_name(folder)), safe_text(_name(run)))
+    run, home = run.resolve(), folder.resolve()
     return Places(safe_text(home.name), safe_text(os.path.relpath(run, home.parent)))
+
+
+def _name(folder: Place) -> str:
+    return str(folder) if isinstance(folder, Url) else folder.resolve().name
 
 
 def steps(facts: Facts, at: Places) -> Iterator[tuple[str, str, str]]:
