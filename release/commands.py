@@ -59,9 +59,10 @@ def as_expected(words: str, need: str, extras: set[str]) -> bool:
     expected = (0, "") if not need or need in extras else (2, f"dualprune: {LACKING[need]}\n")
     said = ended.stderr if expected[0] else ""
     if fine := (ended.returncode, said) == expected:
-        print(f"dualprune {words}: {'works' if expected == (0, '') else said.strip()}")
+        result = said.strip() or "works"
     else:
-        print(f"dualprune {words}: exit code {ended.returncode}\n{ended.stdout}{ended.stderr}")
+        result = f"exit code {ended.returncode}\n{ended.stdout}{ended.stderr}"
+    print(f"dualprune {words}: {result}", flush=True)
     return fine
 
 
