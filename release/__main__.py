@@ -20,7 +20,7 @@ from pathlib import Path
 from release.contents import problems, project
 
 HERE = Path(__file__).parent
-PYTHONS = [f"3.{minor}" for minor in range(11, 20)]
+PYTHONS = [f"3.{minor}" for minor in range(11, 16)]
 EVERYTHING = ("torch", "sklearn", "fast", "report", "plot", "knn")
 FOR_WORK = ("dev", "docs")
 """Extras for those who work on the package, which no user needs."""

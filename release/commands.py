@@ -31,7 +31,7 @@ COMMANDS = {
     "edit small --drop ids.csv --out smaller": "",
     "report small --run run --out page.html": "report",
     "record digits --epochs 2 --out recorded": "torch",
-    "prune digits --keep 0.3 --epochs 3 --out pruned": "torch",
+    "prune digits --keep 0.3 --epochs 10 --out pruned": "torch",
     "train digits --coreset pruned --epochs 1 --out trained": "torch",
     "compare digits --method random --keep 0.3 --seeds 1 --out compared": "torch",
     "reproduce cifar10 --dry-run": "torch",
