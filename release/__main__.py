@@ -20,7 +20,7 @@ from pathlib import Path
 from release.contents import problems, project
 
 HERE = Path(__file__).parent
-PYTHONS = [f"3.{minor}" for minor in range(11, 20)]
+PYTHONS = [f"3.{minor}" for minor in range(11, 16)]
 EVERYTHING = ("torch", "sklearn", "fast", "report", "plot", "knn")
 FOR_WORK = ("dev", "docs")
 """Extras for those who work on the package, which no user needs."""
@@ -95,10 +95,12 @@ def run(python: Path, work: Path, script: str, *words: str) -> None:
 def main(dist: Path, torch: str, *names: str) -> int:
     """Check, install, use; prints a table and gives how much failed."""
     (wheel,), (sdist,) = dist.glob("*.whl"), dist.glob("*.tar.gz")
+    known = {environment.name: environment for environment in environments()}
     wrong = problems(wheel.absolute(), sdist)
+    wrong += [f"there is no environment {name}" for name in names if name not in known]
     print(*wrong or [f"{wheel.name}, {sdist.name}: as they should be"], sep="\n", flush=True)
     rows = []
-    for environment in environments():
+    for environment in known.values():
         if names and environment.name not in names:
             continue
         print(f"\n{environment.name}", flush=True)

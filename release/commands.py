@@ -31,7 +31,7 @@ COMMANDS = {
     "edit small --drop ids.csv --out smaller": "",
     "report small --run run --out page.html": "report",
     "record digits --epochs 2 --out recorded": "torch",
-    "prune digits --keep 0.3 --epochs 3 --out pruned": "torch",
+    "prune digits --keep 0.3 --epochs 10 --out pruned": "torch",
     "train digits --coreset pruned --epochs 1 --out trained": "torch",
     "compare digits --method random --keep 0.3 --seeds 1 --out compared": "torch",
     "reproduce cifar10 --dry-run": "torch",
@@ -59,9 +59,10 @@ def as_expected(words: str, need: str, extras: set[str]) -> bool:
     expected = (0, "") if not need or need in extras else (2, f"dualprune: {LACKING[need]}\n")
     said = ended.stderr if expected[0] else ""
     if fine := (ended.returncode, said) == expected:
-        print(f"dualprune {words}: {'works' if expected == (0, '') else said.strip()}")
+        result = said.strip() or "works"
     else:
-        print(f"dualprune {words}: exit code {ended.returncode}\n{ended.stdout}{ended.stderr}")
+        result = f"exit code {ended.returncode}\n{ended.stdout}{ended.stderr}"
+    print(f"dualprune {words}: {result}", flush=True)
     return fine
 
 
