@@ -31,6 +31,9 @@ from dualprune.experiments.search import (
 from dualprune.experiments.setting import Setting, held_out_ids
 from dualprune.files import read_json, write_json
 from dualprune.method import FLOOR, Method
+from dualprune.report.facts import gather
+from dualprune.report.page.steps import another_share, places
+from dualprune.report.page.summary import repeat
 from dualprune.run import Run
 from dualprune.train import recipes
 
@@ -167,6 +170,21 @@ def test_what_was_tried_is_in_the_card_the_page_and_the_terminal(found):
         assert str(search) in text
         for row in search.rows():
             assert all(cell in text for cell in row)
+
+
+def test_commands_on_the_page_repeat_a_c_d_that_was_found(found):
+    out, _ = found
+    knobs = {"c_d": 1.0, "floor": FLOOR}
+    chosen = choose(out, Method("dual", "beta", select_knobs=knobs), keep=48)
+    before = Coreset.load(out).card
+    card = replace(chosen.card, training=before.training, search=before.search)
+    coreset = replace(chosen, card=card)
+    assert "--method auto" in repeat(coreset)
+    facts = gather(Run(out / "run"), coreset)
+    another = str(another_share(facts, places(facts, out)))
+    assert another.startswith("dualprune select beta out/run --score dual --c-d 1.0 ")
+    plain = replace(coreset, card=replace(card, search=None))
+    assert "--method dual+beta" in repeat(plain)
 
 
 def test_a_second_start_tries_nothing_and_another_choice_is_refused(found, table):
