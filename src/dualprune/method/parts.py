@@ -15,7 +15,7 @@ from uuid import uuid4
 import numpy as np
 import pyarrow as pa
 
-from dualprune.coreset.coreset import WHY, part_name, save_rows
+from dualprune.coreset.coreset import WHY, digest_of_parts, part_name, save_rows
 from dualprune.files import exists, make_folders, read_column, seal, write_table
 from dualprune.method.arrays import Arrays, Wanted, is_score, score_range, signals_of, sources
 from dualprune.method.classes import class_sizes
@@ -117,10 +117,10 @@ class _Columns(Mapping[str, Array]):
 
 @dataclass(frozen=True)
 class Written:
-    """What was chosen: its ids, the files with their hashes, what each class has and keeps."""
+    """What was chosen: the hash of its ids, that of each file, what each class has and keeps."""
 
     choice: Choice
-    ids: Array
+    sha256: str
     files: dict[str, str]
     columns: list[str]
     sizes: Array
@@ -158,10 +158,10 @@ def _written(
     pieces: list[Piece], choice: Choice, results: list[tuple[str, list[str], Array, Array]]
 ) -> Written:
     hashes, columns, sizes, kept = zip(*results, strict=True)
-    ids = [p.ids.start + p.at(marks) for p, marks in zip(pieces, choice.kept, strict=True)]
+    ids = (p.ids.start + p.at(marks) for p, marks in zip(pieces, choice.kept, strict=True))
     files = {part_name(piece.ids.start): sha for piece, sha in zip(pieces, hashes, strict=True)}
     counts = (np.sum(counts, axis=0) for counts in (sizes, kept))
-    return Written(choice, np.concatenate(ids), files, columns[0], *counts)
+    return Written(choice, digest_of_parts(ids), files, columns[0], *counts)
 
 
 def _folder_name(arrays: Arrays, wanted: dict[str, Wanted | None]) -> str:

@@ -161,7 +161,8 @@ def ordered_bits(keys: Array) -> Array:
     size = 8 * floats.itemsize
     flipped = floats.view(f"i{floats.itemsize}") >> (size - 1)  # all bits of a negative number,
     flipped |= -(2 ** (size - 1))  # else only the sign
-    return floats.view(f"u{floats.itemsize}") ^ flipped.view(f"u{floats.itemsize}")
+    bits: Array = floats.view(f"u{floats.itemsize}") ^ flipped.view(f"u{floats.itemsize}")
+    return bits
 
 
 def _below_and_equal(keys: Array, k: int) -> tuple[Array, Array]:
