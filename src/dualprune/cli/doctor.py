@@ -12,6 +12,7 @@ from dualprune.files import entries, exists, read, read_json
 from dualprune.run.attempts import Attempt
 from dualprune.run.description import run_folder
 from dualprune.run.health import EpochHealth, Health, examine
+from dualprune.score.parts import ScoreParts
 from dualprune.score.scored import Scored
 
 
@@ -33,8 +34,11 @@ def _examine_scores(run: Path, health: Health) -> list[Path]:
     paths = [folder / entry.name for entry in entries(folder) if entry.name.endswith(".parquet")]
     for path in paths:
         with health.noting_damage():
-            Scored.load(path)
-    return paths
+            if path.is_dir():
+                ScoreParts.open(path).check()
+            else:
+                Scored.load(path)
+    return [*paths, *(path / entry.name for path in paths for entry in entries(path))]
 
 
 def _examine_checkpoint(folder: Path, health: Health) -> list[Path]:

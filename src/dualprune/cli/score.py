@@ -13,9 +13,9 @@ from dualprune.cli.options import Epochs, Runs
 from dualprune.cli.printing import print_path
 from dualprune.errors import InputError
 from dualprune.method import Arrays
+from dualprune.method.scoring import save_scores
 from dualprune.run import Run
 from dualprune.score import SCORES
-from dualprune.score.scored import Scored
 from dualprune.signatures import Array
 
 
@@ -26,7 +26,8 @@ def _score(
     runs: Runs,
     epochs: Epochs = None,
     out: Annotated[
-        Path | None, typer.Option(help="File to write; default: scores/ inside the run.")
+        Path | None,
+        typer.Option(help="File to write, a folder of very many; default: in scores/ of the run."),
     ] = None,
     engine: Engine = "threads",
     address: Address = None,
@@ -35,11 +36,7 @@ def _score(
         raise InputError("scores over several runs belong to none of them; say --out FILE")
     opened, each = [Run(path) for path in runs], engine_map(engine, address)
     arrays = Arrays(opened, epochs=epochs, map=each)
-    fingerprints = [run.fingerprint for run in arrays.runs]
-    scored = Scored(arrays.score(fn, knobs), fn.__name__, knobs, arrays.epochs, fingerprints)
-    path = out or arrays.runs[0].path / "scores" / scored.file_name
-    scored.save(path)
-    print_path(path)
+    print_path(save_scores(arrays, fn, knobs, out))
 
 
 app = typer.Typer(

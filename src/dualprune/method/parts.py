@@ -17,13 +17,14 @@ import pyarrow as pa
 
 from dualprune.coreset.coreset import WHY, digest_of_parts, part_name, save_rows
 from dualprune.files import exists, make_folders, read_column, seal, write_table
-from dualprune.method.arrays import Arrays, Wanted, is_score, score_range, signals_of, sources
+from dualprune.method.arrays import Arrays, Wanted, is_score, sources
 from dualprune.method.classes import class_sizes
 from dualprune.method.named import Method
+from dualprune.method.scoring import scores_of
 from dualprune.run import Run
 from dualprune.run.ranges import threads
 from dualprune.score import SCORES, confidence
-from dualprune.score.observed import mean_observed
+from dualprune.score.parts import ScoreParts
 from dualprune.select import OF_BLOCKS, random
 from dualprune.select.blocked import Choice
 from dualprune.select.waves import Block, Waves, unpacked
@@ -66,6 +67,8 @@ class Scoring:
     wanted: dict[str, Wanted | None]
     epochs: int
     folder: Path
+    saved: dict[str, ScoreParts]
+    """Scores that were written before."""
 
     def file(self, ids: range) -> Path:
         return self.folder / f"{ids.start:012d}-{ids.stop:012d}.parquet"
@@ -138,7 +141,13 @@ def choose_in_parts(
     out: Path,
 ) -> Written:
     """Score, choose and write every range; the card is still to be written."""
-    scoring = Scoring(arrays.runs, wanted, arrays.epochs, out / _folder_name(arrays, wanted))
+    scoring = Scoring(
+        arrays.runs,
+        wanted,
+        arrays.epochs,
+        out / _folder_name(arrays, wanted),
+        {n: saved for n, score in wanted.items() if score and (saved := arrays.saved(*score))},
+    )
     pieces = [Piece.cut(arrays.runs[0], ids) for ids in parts if ids]
     make_folders(scoring.folder)
     make_folders(out / "coreset.parquet")
@@ -182,21 +191,18 @@ def score_part(scoring: Scoring, ids: range) -> None:
     """Write the columns of a range, unless that is done."""
     if not scoring.wanted or exists(scoring.file(ids)):
         return
-    scores = {name: score for name, score in scoring.wanted.items() if score is not None}
-    by_run = [_scores(run, list(scores.values()), scoring.epochs, ids) for run in scoring.runs]
-    columns = {
-        name: values[0] if len(values) == 1 else mean_observed(np.stack(values))
-        for name, values in zip(scores, zip(*by_run, strict=True), strict=True)
+    columns = {name: parts.read(ids) for name, parts in scoring.saved.items()}
+    scores = {
+        name: score
+        for name, score in scoring.wanted.items()
+        if score is not None and name not in columns
     }
+    values = scores_of(scoring.runs, list(scores.values()), scoring.epochs, ids)
+    columns |= dict(zip(scores, values, strict=True))
     if "labels" in scoring.wanted:
         columns["labels"] = scoring.runs[0].labels_of(ids)
     table = pa.table(columns)
     write_table(scoring.file(ids), table, "none", use_dictionary=False, write_statistics=False)
-
-
-def _scores(run: Run, wanted: list[Wanted], epochs: int, ids: range) -> list[Array]:
-    read = sorted({name for fn, _ in wanted for name in signals_of(fn, run)})
-    return score_range(run, wanted, read, epochs, ids) if wanted else []
 
 
 def _block(scoring: Scoring, piece: Piece) -> Block:

@@ -19,7 +19,8 @@ def philox(key: int, stream: int, ids: Array) -> Array:
     """Give the 64 bits of each id in the stream of a key."""
     words = [(ids // 4 + 1).astype(np.uint64), *np.zeros((3, len(ids)), np.uint64)]
     for turn in range(_ROUNDS):
-        keys = [np.uint64((k + turn * step) % 2**64) for k, step in zip((key, stream), _STEPS)]
+        keys = [np.uint64((key + turn * _STEPS[0]) % 2**64)]
+        keys += [np.uint64((stream + turn * _STEPS[1]) % 2**64)]
         high0, low0 = _product(_FACTORS[0], words[0])
         high1, low1 = _product(_FACTORS[1], words[2])
         words = [high1 ^ words[1] ^ keys[0], low1, high0 ^ words[3] ^ keys[1], low0]

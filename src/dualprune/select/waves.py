@@ -330,7 +330,7 @@ def _marked(waves: Waves, surveys: list[Any], chosen: Array) -> Marks:
     by_block = np.split(chosen, ends[:-1])
     marks = []
     for block, (bits, _, _), more in zip(waves.blocks, surveys, by_block, strict=True):
-        at, bits = more - block.first, bits.copy()  # what another process gave may be read-only
-        np.bitwise_or.at(bits, at // 8, np.uint8(128) >> (at % 8).astype(np.uint8))
-        marks.append(bits)
+        at, kept = more - block.first, bits.copy()  # what another process gave may be read-only
+        np.bitwise_or.at(kept, at // 8, np.uint8(128) >> (at % 8).astype(np.uint8))
+        marks.append(kept)
     return marks
