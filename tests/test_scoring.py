@@ -18,7 +18,7 @@ from dualprune import Coreset, Run
 from dualprune.errors import DamagedError, InputError, MissingError
 from dualprune.method import Arrays
 from dualprune.method.scoring import save_scores
-from dualprune.score import dual, el2n
+from dualprune.score import dual, el2n, ssp
 from dualprune.score.scored import Scored
 
 from .commands import dualprune
@@ -71,9 +71,10 @@ def test_any_workers_write_the_same_bytes(run, tmp_path):
 
 
 def test_a_worker_that_is_killed_costs_its_range(run, tmp_path):
-    with ProcessPoolExecutor(1, FORK) as pool, pytest.raises(BrokenProcessPool):
-        each = killing(pool.map, tmp_path)
-        save_scores(Arrays([run], map=each), dual, {}, tmp_path / "scores")
+    with ProcessPoolExecutor(1, FORK) as pool:
+        arrays = Arrays([run], map=killing(pool.map, tmp_path))
+        with pytest.raises(BrokenProcessPool):
+            save_scores(arrays, dual, {}, tmp_path / "scores")
     save_scores(Arrays([run]), dual, {}, tmp_path / "scores")
     whole = save_scores(Arrays([run]), dual, {}, tmp_path / "whole")
     assert content(tmp_path / "scores") == content(whole)
@@ -114,10 +115,7 @@ def test_a_flipped_bit_is_found_by_whoever_reads_the_part(run, tmp_path):
     data = bytearray(part.read_bytes())
     data[len(data) * 3 // 4] ^= 16
     part.write_bytes(data)
-    for reads in (
-        lambda: Scored.load(path),
-        lambda: save_scores(Arrays([run]), dual, {}, path),
-    ):
+    for reads in (lambda: Scored.load(path), lambda: save_scores(Arrays([run]), dual, {}, path)):
         with pytest.raises(DamagedError, match=part.name):
             reads()
     select = ("select", "top", run.path, "--keep", 9, "--score", path, "--out", tmp_path / "x")
@@ -134,6 +132,11 @@ def test_what_is_there_and_something_else_is_refused(run, tmp_path):
     (tmp_path / "mine" / "notes.txt").write_text("mine")
     with pytest.raises(InputError, match=r"holds notes\.txt"):
         save_scores(Arrays([run]), dual, {}, tmp_path / "mine")
+
+
+def test_scores_that_compare_samples_work_on_one_machine(run, tmp_path):
+    with pytest.raises(InputError, match=r"compares the features .* works on one machine"):
+        save_scores(Arrays([run], map=map), ssp, {}, tmp_path / "scores")
 
 
 def test_commands_write_parts_and_choose_from_them(run, tmp_path):

@@ -291,11 +291,16 @@ def write_table(
     path: Path, table: pa.Table, compression: str | dict[str, str] = "zstd", **options: Any
 ) -> memoryview:
     """Write a Parquet file whose pages carry checksums; gives its bytes."""
-    sink = pa.BufferOutputStream()
-    pq.write_table(table, sink, compression=compression, write_page_checksum=True, **options)
-    content = memoryview(sink.getvalue())
+    content = table_bytes(table, compression, **options)
     write(path, content)
     return content
+
+
+def table_bytes(table: pa.Table, compression: str | dict[str, str], **options: Any) -> memoryview:
+    """Give a table as the bytes of a Parquet file whose pages carry checksums."""
+    sink = pa.BufferOutputStream()
+    pq.write_table(table, sink, compression=compression, write_page_checksum=True, **options)
+    return memoryview(sink.getvalue()).cast("B")  # unsigned, so that it compares like bytes
 
 
 def read_table(path: Path, *, sha256: str | None = None) -> pa.Table:

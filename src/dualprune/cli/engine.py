@@ -3,10 +3,12 @@
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
+from itertools import count
 from typing import Annotated, Any, Literal
 
 import typer
 
+from dualprune.cli.progress import duration
 from dualprune.errors import InputError, MissingError
 from dualprune.run.ranges import Map
 
@@ -38,16 +40,19 @@ def engine_map(engine: Literal["threads", "ray"], address: str | None) -> Map | 
 
 
 def _watched(each: Map) -> Map:
-    """Say how many ranges of a wave are finished: on a terminal always, else now and then."""
+    """Say how far a pass over all ranges is: on a terminal always, else now and then."""
+    passes = count(1)
 
     def watched(fn: Callable[[Any], Any], items: Iterable[Any]) -> Iterator[Any]:
-        items, last, terminal = list(items), time.monotonic(), sys.stderr.isatty()
-        for number, result in enumerate(each(fn, items), 1):
-            now, done = time.monotonic(), number == len(items)
+        items, number, terminal = list(items), next(passes), sys.stderr.isatty()
+        start = last = time.monotonic()
+        for done, result in enumerate(each(fn, items), 1):
+            now, rest = time.monotonic(), len(items) - done
             if terminal or now - last > _SECONDS:
-                last = now
-                start, end = ("\r\x1b[K", "\n" if done else "") if terminal else ("", "\n")
-                sys.stderr.write(f"{start}range {number:,} of {len(items):,}{end}")
+                last, left = now, duration((now - start) / done * rest)
+                line = f"pass {number}: range {done:,} of {len(items):,}, {left} left"
+                before, after = ("\r\x1b[K", "" if rest else "\n") if terminal else ("", "\n")
+                sys.stderr.write(before + line + after)
                 sys.stderr.flush()
             yield result
 

@@ -21,11 +21,13 @@ from dualprune.errors import DamagedError, InputError, MissingError
 from dualprune.files import (
     exists,
     make_folders,
+    read,
     read_json,
     read_table,
     reading,
+    table_bytes,
+    write,
     write_json,
-    write_table,
 )
 from dualprune.signatures import Array
 
@@ -213,16 +215,17 @@ def part_name(start: int) -> str:
 
 
 def save_rows(path: Path, table: pa.Table) -> str:
-    """Write rows of a coreset, durably; gives the hash of the file."""
+    """Write rows of a coreset, durably, unless they are there; gives the hash of the file."""
     kinds = {field.name: field.type for field in table.schema}
-    data = write_table(
-        path,
+    data = table_bytes(
         table,
         {n: "none" if kind == pa.float64() else "zstd" for n, kind in kinds.items()},
         use_dictionary=[name for name, kind in kinds.items() if kind not in _NUMBERS],
         column_encoding={"id": "DELTA_BINARY_PACKED"},
         write_statistics=["id"],
     )
+    if not (exists(path) and read(path) == data):
+        write(path, data)
     return sha256(data).hexdigest()
 
 

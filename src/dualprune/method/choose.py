@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import shutil
 from collections.abc import Mapping, Sequence
 from inspect import signature
 from typing import Any
@@ -149,6 +150,7 @@ def choose_and_write(
         short=short_classes(written.sizes, written.kept, k, names) if len(written.sizes) else [],
     )
     save_card(out, card, written.files)
+    shutil.rmtree(written.scratch)
     return in_files(out, card, parts, written.columns)
 
 

@@ -5,7 +5,6 @@ samples, and after an interruption only what is missing is computed. Wherever th
 must find the run and the folder at the same paths.
 """
 
-import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -123,6 +122,8 @@ class Written:
     """What was chosen: the hash of its ids, that of each file, what each class has and keeps."""
 
     choice: Choice
+    scratch: Path
+    """A folder that is needed until the card is written."""
     sha256: str
     files: dict[str, str]
     columns: list[str]
@@ -159,18 +160,20 @@ def choose_in_parts(
     marks = zip(choice.kept, *choice.reasons.values(), strict=True)
     finish = partial(finish_part, scoring, out, [choice.why, *choice.reasons])
     results = list((arrays.map or threads)(finish, zip(pieces, marks, strict=True)))
-    shutil.rmtree(scoring.folder)
-    return _written(pieces, choice, results)
+    return _written(scoring, pieces, choice, results)
 
 
 def _written(
-    pieces: list[Piece], choice: Choice, results: list[tuple[str, list[str], Array, Array]]
+    scoring: Scoring,
+    pieces: list[Piece],
+    choice: Choice,
+    results: list[tuple[str, list[str], Array, Array]],
 ) -> Written:
     hashes, columns, sizes, kept = zip(*results, strict=True)
     ids = (p.ids.start + p.at(marks) for p, marks in zip(pieces, choice.kept, strict=True))
     files = {part_name(piece.ids.start): sha for piece, sha in zip(pieces, hashes, strict=True)}
     counts = (np.sum(counts, axis=0) for counts in (sizes, kept))
-    return Written(choice, digest_of_parts(ids), files, columns[0], *counts)
+    return Written(choice, scoring.folder, digest_of_parts(ids), files, columns[0], *counts)
 
 
 def _folder_name(arrays: Arrays, wanted: dict[str, Wanted | None]) -> str:
@@ -213,7 +216,10 @@ def _block(scoring: Scoring, piece: Piece) -> Block:
 def finish_part(
     scoring: Scoring, out: Path, reasons: list[str], task: tuple[Piece, tuple[Array, ...]]
 ) -> tuple[str, list[str], Array, Array]:
-    """Write the rows of a range; gives the file's hash, its columns, and the classes' counts."""
+    """Write the rows of a range, unless that is done.
+
+    Gives the file's hash, its columns, and the classes' counts.
+    """
     piece, marks = task
     columns = dict(piece.names)
     for name, column in _COLUMNS.items():
