@@ -131,7 +131,7 @@ def test_who_works_on_a_range_starts_no_threads(tmp_path, monkeypatch):
     loss = np.random.default_rng(0).gamma(1, 1, (11, 70_000))  # more samples than fit one task
     run = Run.from_arrays(tmp_path / "run", loss=loss, labels=np.arange(70_000) % 3)
     expected = in_memory(run, "dual+beta", {})
-    choose_all = partial(in_parts, run, "dual+beta", {}, map=map)
+    choose_all = partial(in_parts, run, "dual+beta", {}, map=map, count=1)
     choose_all(tmp_path / "warm")  # loads what is loaded once
     before = len(list(Path("/proc/self/task").iterdir()))
     with monkeypatch.context() as patch:
