@@ -9,7 +9,8 @@ import ray
 from dualprune import Coreset, Method, audit, choose
 from dualprune.errors import InputError, WorkerError
 from dualprune.integrations.ray import ray_map
-from dualprune.method import Arrays
+from dualprune.method import Arrays, scoring
+from dualprune.method.scoring import save_scores
 from dualprune.score import dual
 from dualprune.signatures import Array
 
@@ -51,6 +52,18 @@ def test_scores_and_audits_are_the_same(run, each):
     one, other = audit(run, map=each), audit(run)
     for name, column in other.columns.items():
         np.testing.assert_array_equal(one.columns[name], column)
+
+
+def test_scores_in_parts_are_the_same_bytes_also_if_a_worker_is_killed(
+    run, each, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(scoring, "PART", 1)
+    one = save_scores(Arrays([run]), dual, {}, tmp_path / "threads")
+    arrays = Arrays([run], map=killing(each, tmp_path))
+    other = save_scores(arrays, dual, {}, tmp_path / "ray")
+    assert list(tmp_path.glob("killed-*"))
+    (part,) = one.iterdir()
+    assert part.read_bytes() == (other / part.name).read_bytes()
 
 
 def test_an_error_of_a_worker_is_the_one_that_it_raised(run, each):

@@ -18,6 +18,7 @@ import polars as pl
 import pytest
 
 from dualprune import Method, Run, choose
+from dualprune.cli import engine
 from dualprune.errors import DamagedError, InputError
 from dualprune.signatures import Array
 
@@ -227,6 +228,20 @@ def test_a_run_that_was_recorded_anew_is_refused(tmp_path):
     Run.from_arrays(tmp_path / "run", loss=loss + 1)
     with pytest.raises(InputError, match="recorded anew while it was read"):
         pickle.loads(sent)
+
+
+def test_passes_over_ranges_say_how_far_they_are(monkeypatch, capsys):
+    monkeypatch.setattr(engine, "_SECONDS", -1.0)
+    each = engine._watched(map)
+    assert list(each(abs, iter([-1, 2, -3]))) == [1, 2, 3]
+    assert list(each(abs, [-4])) == [4]
+    *_, third, last = lines = capsys.readouterr().err.splitlines()
+    assert [line.partition(",")[0] for line in lines[:2]] == [
+        "pass 1: range 1 of 3",
+        "pass 1: range 2 of 3",
+    ]
+    assert third == "pass 1: range 3 of 3, 0.0 s left"
+    assert last == "pass 2: range 1 of 1, 0.0 s left"
 
 
 def test_an_address_is_of_ray(run, tmp_path):

@@ -139,6 +139,12 @@ def test_scores_that_compare_samples_work_on_one_machine(run, tmp_path):
         save_scores(Arrays([run], map=map), ssp, {}, tmp_path / "scores")
 
 
+def test_an_audit_of_many_says_what_memory_it_takes(run, monkeypatch):
+    monkeypatch.setattr(importlib.import_module("dualprune.cli.audit"), "PART", 2**17)
+    _, _, said = dualprune("audit", run.path)
+    assert "all 300,000 labels are ranked in this process, which takes about 0.0 GB" in said
+
+
 def test_commands_write_parts_and_choose_from_them(run, tmp_path):
     code, printed, said = dualprune("score", "dual", run.path)
     assert code == 0, said
