@@ -54,6 +54,10 @@ def test_parts_are_what_is_chosen_in_memory(run, tmp_path, name, knobs, count):
     coreset = in_parts(run, name, knobs, tmp_path / "out", count=count)
     assert_same(expected, tmp_path / "out")
     assert coreset.card == expected.card
+    files = list(coreset.parts())
+    assert len(files) == min(count, SAMPLES)
+    np.testing.assert_array_equal(np.concatenate(files), expected.ids)
+    np.testing.assert_array_equal(coreset.ids, expected.ids)
     for column, values in expected.columns.items():
         np.testing.assert_array_equal(coreset.columns[column], values)
     assert sorted(p.name for p in (tmp_path / "out").iterdir()) == ["card.json", "coreset.parquet"]

@@ -17,7 +17,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dualprune.errors import DamagedError, InputError, MissingError
-from dualprune.files import entries, exists, make_folders, read_table, reading, seal, write
+from dualprune.files import (
+    entries,
+    exists,
+    make_folders,
+    open_file,
+    read_table,
+    reading,
+    seal,
+    write,
+)
 from dualprune.signatures import Array
 
 _NAME = re.compile(r"\d{12}\.parquet")
@@ -129,8 +138,8 @@ class ScoreParts:
 
 def _card_of(path: Path) -> dict[str, Any]:
     """Give what a file says of its scores, without reading them."""
-    with reading(path):
-        card = json.loads((pq.read_metadata(path).metadata or {})[b"dualprune"])
+    with open_file(path) as file, reading(path):
+        card = json.loads((pq.read_metadata(file).metadata or {})[b"dualprune"])
         if not isinstance(card, dict) or card.pop("seal") != seal(card):
             raise DamagedError(f"{path} is damaged: it does not match its checksums")
         del card["scores_sha256"]
