@@ -84,6 +84,20 @@ def killing(each, folder, waves=None):
     return mapped
 
 
+def killing_driver(wave, items_before):
+    """Give a map that kills its own process in a wave, after so many items."""
+    numbers = itertools.count()
+
+    def mapped(fn, items):
+        number = next(numbers)
+        for count, item in enumerate(items):
+            if number == wave and count == items_before:
+                os.kill(os.getpid(), signal.SIGKILL)
+            yield fn(item)
+
+    return mapped
+
+
 def _once_killed(fn, mark, item):
     try:
         os.close(os.open(mark, os.O_CREAT | os.O_EXCL))

@@ -10,7 +10,8 @@ import ray
 from dualprune import Coreset, Method, Run, audit, choose, push
 from dualprune.errors import InputError, WorkerError
 from dualprune.integrations.ray import ray_map
-from dualprune.method import Arrays
+from dualprune.method import Arrays, scoring
+from dualprune.method.scoring import save_scores
 from dualprune.score import dual
 from dualprune.signatures import Array
 
@@ -63,6 +64,18 @@ def test_a_run_on_s3_is_scored_and_chosen_from_there(run, each, monkeypatch):
         (name, knobs), out = METHODS[4], "s3://bucket/small"
         in_parts(Run("s3://bucket/run"), name, knobs, out, count=2, map=each)
         assert_same(in_memory(run, name, knobs), out)
+
+
+def test_scores_in_parts_are_the_same_bytes_also_if_a_worker_is_killed(
+    run, each, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(scoring, "PART", 1)
+    one = save_scores(Arrays([run]), dual, {}, tmp_path / "threads")
+    arrays = Arrays([run], map=killing(each, tmp_path))
+    other = save_scores(arrays, dual, {}, tmp_path / "ray")
+    assert list(tmp_path.glob("killed-*"))
+    (part,) = one.iterdir()
+    assert part.read_bytes() == (other / part.name).read_bytes()
 
 
 def test_an_error_of_a_worker_is_the_one_that_it_raised(run, each):

@@ -4,8 +4,12 @@ import importlib
 import multiprocessing
 import pickle
 import shutil
+import signal
+import threading
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from functools import partial
+from pathlib import Path
 
 import duckdb
 import numpy as np
@@ -14,11 +18,21 @@ import polars as pl
 import pytest
 
 from dualprune import Method, Run, choose
+from dualprune.cli import engine
 from dualprune.errors import DamagedError, InputError
 from dualprune.signatures import Array
 
 from .commands import dualprune
-from .mapping import METHODS, SAMPLES, assert_same, in_memory, in_parts, killing, record
+from .mapping import (
+    METHODS,
+    SAMPLES,
+    assert_same,
+    in_memory,
+    in_parts,
+    killing,
+    killing_driver,
+    record,
+)
 
 every_method = pytest.mark.parametrize(("name", "knobs"), METHODS, ids=str)
 few_are_kept = pytest.mark.filterwarnings("ignore:.*fair share")
@@ -40,6 +54,10 @@ def test_parts_are_what_is_chosen_in_memory(run, tmp_path, name, knobs, count):
     coreset = in_parts(run, name, knobs, tmp_path / "out", count=count)
     assert_same(expected, tmp_path / "out")
     assert coreset.card == expected.card
+    files = list(coreset.parts())
+    assert len(files) == min(count, SAMPLES)
+    np.testing.assert_array_equal(np.concatenate(files), expected.ids)
+    np.testing.assert_array_equal(coreset.ids, expected.ids)
     for column, values in expected.columns.items():
         np.testing.assert_array_equal(coreset.columns[column], values)
     assert sorted(p.name for p in (tmp_path / "out").iterdir()) == ["card.json", "coreset.parquet"]
@@ -75,6 +93,57 @@ def _choose_or_break(run, name, knobs, out, each):
     except BrokenProcessPool:
         return True
     return False
+
+
+def test_a_driver_that_is_killed_in_any_wave_goes_on_where_it_was(run, tmp_path):
+    name, knobs = METHODS[4]
+    out, before, wave = tmp_path / "out", {}, 0
+    while True:
+        each = killing_driver(wave, 3)
+        driver = multiprocessing.get_context("fork").Process(
+            target=in_parts, args=(run, name, knobs, out), kwargs={"map": each}
+        )
+        driver.start()
+        driver.join(60)
+        if driver.exitcode == 0:
+            break
+        assert driver.exitcode == -signal.SIGKILL
+        finished = {p: p.stat().st_ino for p in out.rglob("*.parquet") if p.is_file()}
+        assert len(finished) >= 3
+        assert {p: finished[p] for p in before} == before  # what was finished is untouched
+        before, wave = finished, wave + 1
+    assert wave > 4
+    parts = [p for p in before if p.parent.name == "coreset.parquet"]
+    assert len(parts) == 3
+    assert {p: p.stat().st_ino for p in parts} == {p: before[p] for p in parts}
+    assert_same(in_memory(run, name, knobs), out)
+    assert sorted(p.name for p in out.iterdir()) == ["card.json", "coreset.parquet"]
+
+
+def test_a_finished_part_that_is_damaged_is_written_again(run, tmp_path):
+    name, knobs = METHODS[4]
+    in_parts(run, name, knobs, tmp_path / "out")
+    (tmp_path / "out/card.json").unlink()
+    part = sorted((tmp_path / "out/coreset.parquet").iterdir())[2]
+    content = part.read_bytes()
+    part.write_bytes(content[:50] + bytes([content[50] ^ 4]) + content[51:])
+    in_parts(run, name, knobs, tmp_path / "out")
+    assert part.read_bytes() == content
+    assert_same(in_memory(run, name, knobs), tmp_path / "out")
+
+
+def test_who_works_on_a_range_starts_no_threads(tmp_path, monkeypatch):
+    loss = np.random.default_rng(0).gamma(1, 1, (11, 70_000))  # more samples than fit one task
+    run = Run.from_arrays(tmp_path / "run", loss=loss, labels=np.arange(70_000) % 3)
+    expected = in_memory(run, "dual+beta", {})
+    choose_all = partial(in_parts, run, "dual+beta", {}, map=map, count=1)
+    choose_all(tmp_path / "warm")  # loads what is loaded once
+    before = len(list(Path("/proc/self/task").iterdir()))
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", lambda _: pytest.fail("a thread was started"))
+        choose_all(tmp_path / "out")
+    assert len(list(Path("/proc/self/task").iterdir())) <= before  # pools of Arrow, numba, BLAS
+    assert_same(expected, tmp_path / "out")
 
 
 def test_a_range_that_is_damaged_is_refused(run, tmp_path):
@@ -163,6 +232,20 @@ def test_a_run_that_was_recorded_anew_is_refused(tmp_path):
     Run.from_arrays(tmp_path / "run", loss=loss + 1)
     with pytest.raises(InputError, match="recorded anew while it was read"):
         pickle.loads(sent)
+
+
+def test_passes_over_ranges_say_how_far_they_are(monkeypatch, capsys):
+    monkeypatch.setattr(engine, "_SECONDS", -1.0)
+    each = engine._watched(map)
+    assert list(each(abs, iter([-1, 2, -3]))) == [1, 2, 3]
+    assert list(each(abs, [-4])) == [4]
+    *_, third, last = lines = capsys.readouterr().err.splitlines()
+    assert [line.partition(",")[0] for line in lines[:2]] == [
+        "pass 1: range 1 of 3",
+        "pass 1: range 2 of 3",
+    ]
+    assert third == "pass 1: range 3 of 3, 0.0 s left"
+    assert last == "pass 2: range 1 of 1, 0.0 s left"
 
 
 def test_an_address_is_of_ray(run, tmp_path):

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import kstest
 
-from dualprune.select.keys import uniform
+from dualprune.select.keys import ordered_bits, uniform, uniform_at
 from tests.by_hand import philox_by_hand, uniform_by_hand
 from tests.selecting import UNLIKELY, repeatable
 
@@ -23,6 +23,28 @@ def test_the_generator_by_hand_is_the_published_one():
 def test_random_numbers_are_philox_of_seed_and_id(seed, start):
     expected = [uniform_by_hand(seed, sample) for sample in range(start, start + 9)]
     assert uniform(seed, start, start + 9).tolist() == expected
+
+
+@repeatable
+@given(
+    st.integers(0, 2**64 - 1),
+    st.integers(0, 5),
+    st.lists(st.integers(0, 2**62), min_size=1, max_size=20),
+)
+def test_random_numbers_of_single_ids_are_those_of_ranges(seed, stream, ids):
+    expected = [uniform(seed, sample, sample + 1, stream=stream)[0] for sample in ids]
+    assert uniform_at(seed, np.array(ids), stream=stream).tolist() == expected
+
+
+@repeatable
+@given(st.lists(st.floats(allow_nan=False), min_size=2, max_size=30), st.sampled_from("fd"))
+def test_bits_are_ordered_like_the_numbers(numbers, kind):
+    with np.errstate(over="ignore"):
+        keys = np.array(numbers).astype(kind)
+    bits = ordered_bits(keys)
+    for one, other in pairwise(range(len(keys))):
+        assert (bits[one] < bits[other]) == (keys[one] < keys[other])
+        assert (bits[one] == bits[other]) == (keys[one] == keys[other])
 
 
 def test_random_numbers_are_the_stream_of_numpy():

@@ -203,6 +203,14 @@ def exists(path: Place) -> bool:
     return False
 
 
+def is_folder(path: Place) -> bool:
+    """Say whether there is a folder."""
+    if isinstance(path, Url):
+        return path.exists() and path.size() is None
+    with reading(path):
+        return path.is_dir()
+
+
 def entries(folder: Place) -> Sequence[os.DirEntry[str] | Entry]:
     """Give what a folder holds, sorted by name: nothing if there is no such folder."""
     with reading(folder), contextlib.suppress(FileNotFoundError, NotADirectoryError):
@@ -373,11 +381,16 @@ def write_table(
     path: Place, table: pa.Table, compression: str | dict[str, str] = "zstd", **options: Any
 ) -> memoryview:
     """Write a Parquet file whose pages carry checksums; gives its bytes."""
-    sink = pa.BufferOutputStream()
-    pq.write_table(table, sink, compression=compression, write_page_checksum=True, **options)
-    content = memoryview(sink.getvalue())
+    content = table_bytes(table, compression, **options)
     write(path, content)
     return content
+
+
+def table_bytes(table: pa.Table, compression: str | dict[str, str], **options: Any) -> memoryview:
+    """Give a table as the bytes of a Parquet file whose pages carry checksums."""
+    sink = pa.BufferOutputStream()
+    pq.write_table(table, sink, compression=compression, write_page_checksum=True, **options)
+    return memoryview(sink.getvalue()).cast("B")  # unsigned, so that it compares like bytes
 
 
 def read_table(path: Place, *, sha256: str | None = None) -> pa.Table:

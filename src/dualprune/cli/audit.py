@@ -16,12 +16,14 @@ from dualprune.cli.options import Epochs, Ignore, Label, OfRun
 from dualprune.cli.options import Text as OfText
 from dualprune.cli.printing import print_path, say, visible
 from dualprune.coreset import FIRST
+from dualprune.coreset.coreset import PART
 from dualprune.data import DUPLICATES, Columns, load, to_show
 from dualprune.errors import InputError
 from dualprune.files import Place, exists, place
 from dualprune.run import Run
 from dualprune.suspects import Audit, read_sheet, write_review
 from dualprune.suspects import audit as rank_labels
+from dualprune.suspects.table import BYTES
 
 _SHOWN, _GROUPS = 20, 10
 
@@ -65,6 +67,12 @@ def audit(
     columns = Columns(text, label, tuple(ignore or ()))
     contents = None if data is None else _contents(data, columns, Run(run))
     each = engine_map(engine, address)
+    if (samples := Run(run).samples) > PART:
+        say(
+            f"all {samples:,} labels are ranked in this process, which takes about "
+            f"{BYTES * samples / 1e9:.1f} GB of memory",
+            err=True,
+        )
     ranked = rank_labels(run, epochs=epochs, contents=contents, map=each)
     count = (FIRST if ranked.wrong.estimate is None else _SHOWN) if show is None else show
     if count:

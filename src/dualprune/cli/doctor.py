@@ -7,10 +7,11 @@ import typer
 from dualprune.cli.options import OfRun
 from dualprune.cli.printing import say
 from dualprune.errors import DamagedError
-from dualprune.files import Place, entries, exists, read, read_json
+from dualprune.files import Place, entries, exists, is_folder, read, read_json
 from dualprune.run.attempts import Attempt
 from dualprune.run.description import run_folder
 from dualprune.run.health import EpochHealth, Health, examine
+from dualprune.score.parts import ScoreParts
 from dualprune.score.scored import Scored
 
 
@@ -32,8 +33,11 @@ def _examine_scores(run: Place, health: Health) -> list[Place]:
     paths = [folder / entry.name for entry in entries(folder) if entry.name.endswith(".parquet")]
     for path in paths:
         with health.noting_damage():
-            Scored.load(path)
-    return paths
+            if is_folder(path):
+                ScoreParts.open(path).check()
+            else:
+                Scored.load(path)
+    return [*paths, *(path / entry.name for path in paths for entry in entries(path))]
 
 
 def _examine_checkpoint(folder: Place, health: Health) -> list[Place]:

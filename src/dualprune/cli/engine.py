@@ -1,6 +1,7 @@
 """Where ranges of samples are worked on: threads of this process, or Ray."""
 
 from collections.abc import Callable, Iterable, Iterator
+from itertools import count
 from typing import Annotated, Any, Literal
 
 import typer
@@ -31,10 +32,11 @@ def engine_map(engine: Literal["threads", "ray"], address: str | None) -> Map | 
 
 
 def _watched(each: Map) -> Map:
-    """Say how many ranges of a wave are finished: on a terminal always, else now and then."""
+    """Say how far a pass over all ranges is: on a terminal always, else now and then."""
+    passes = count(1)
 
     def watched(fn: Callable[[Any], Any], items: Iterable[Any]) -> Iterator[Any]:
-        items, tell = list(items), count_to("range")
+        items, tell = list(items), count_to(f"pass {next(passes)}: range")
         for number, result in enumerate(each(fn, items), 1):
             tell(number, len(items))
             yield result

@@ -42,15 +42,22 @@ class _Line:
 
 
 def count_to(what: str) -> Callable[[int, int], None]:
-    """Give a callback that says how many of how many are finished: always on a terminal."""
-    last, terminal = time.monotonic(), sys.stderr.isatty()
+    """Give a callback that says how many of how many are finished, and how long the rest takes.
+
+    On a terminal it always does, elsewhere now and then.
+    """
+    start = last = time.monotonic()
+    terminal = sys.stderr.isatty()
 
     def tell(number: int, total: int) -> None:
         nonlocal last
         if terminal or time.monotonic() - last > _SECONDS:
             last = time.monotonic()
-            start, end = ("\r\x1b[K", "\n" if number == total else "") if terminal else ("", "\n")
-            sys.stderr.write(f"{start}{what} {number:,} of {total:,}{end}")
+            left = duration((last - start) / number * (total - number))
+            before, after = (
+                ("\r\x1b[K", "\n" if number == total else "") if terminal else ("", "\n")
+            )
+            sys.stderr.write(f"{before}{what} {number:,} of {total:,}, {left} left{after}")
             sys.stderr.flush()
 
     return tell

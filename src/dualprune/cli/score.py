@@ -13,9 +13,9 @@ from dualprune.cli.printing import print_path
 from dualprune.errors import InputError
 from dualprune.files import place
 from dualprune.method import Arrays
+from dualprune.method.scoring import save_scores
 from dualprune.run import Run
 from dualprune.score import SCORES
-from dualprune.score.scored import Scored
 from dualprune.signatures import Array
 
 
@@ -27,7 +27,10 @@ def _score(
     epochs: Epochs = None,
     out: Annotated[
         str | None,
-        typer.Option(metavar="PATH", help="File or URL to write; default: scores/ inside the run."),
+        typer.Option(
+            metavar="PATH",
+            help="File or URL to write, a folder of very many; default: in scores/ of the run.",
+        ),
     ] = None,
     engine: Engine = "threads",
     address: Address = None,
@@ -36,11 +39,7 @@ def _score(
         raise InputError("scores over several runs belong to none of them; say --out FILE")
     opened, each = [Run(path) for path in runs], engine_map(engine, address)
     arrays = Arrays(opened, epochs=epochs, map=each)
-    fingerprints = [run.fingerprint for run in arrays.runs]
-    scored = Scored(arrays.score(fn, knobs), fn.__name__, knobs, arrays.epochs, fingerprints)
-    path = place(out) if out else arrays.runs[0].path / "scores" / scored.file_name
-    scored.save(path)
-    print_path(path)
+    print_path(save_scores(arrays, fn, knobs, place(out) if out else None))
 
 
 app = typer.Typer(

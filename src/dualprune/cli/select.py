@@ -110,7 +110,7 @@ def _load(score: str) -> Scored:
             f"there is no score and no file of scores {score!r}; scores are {', '.join(SCORES)}."
             f"{did_you_mean(score, SCORES)}"
         )
-    return Scored.load(score)
+    return Scored.open(score)
 
 
 def _epochs(scored: Scored | None, epochs: int | None) -> int | None:
@@ -133,7 +133,7 @@ def _method(fn: Callable[..., Array], score: str | Scored, arrays: Arrays) -> Me
             f"the {score.score} scores were made from other runs, or before more was recorded; "
             "score again"
         )
-    arrays.remember(SCORES[score.score], score.knobs, score.values)
+    arrays.remember(SCORES[score.score], score.knobs, score.parts or score.values)
     return Method(score.score, fn, score.knobs)
 
 

@@ -1,7 +1,7 @@
 """Coreset: the ids to keep, and a card that says where they come from."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from hashlib import sha256
 from typing import Any
@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from dualprune.arguments import checked
 from dualprune.coreset.card import Card
+from dualprune.coreset.columns import Columns, Ids, SavedColumns, SavedIds
 from dualprune.coreset.ids import check_ids
 from dualprune.coreset.taking import count, take
 from dualprune.coreset.worth import Check
@@ -20,12 +21,13 @@ from dualprune.files import (
     exists,
     make_folders,
     place,
-    read_column,
+    read,
     read_json,
     read_table,
     reading,
+    table_bytes,
+    write,
     write_json,
-    write_table,
 )
 from dualprune.signatures import Array
 from dualprune.urls import AnyPath
@@ -42,14 +44,23 @@ EDITED = ", edited by hand"
 
 def digest(ids: Array) -> str:
     """SHA-256 of sorted ids as little-endian int64: equal for equal coresets on any machine."""
-    return sha256(np.asarray(ids, "<i8").tobytes()).hexdigest()
+    return digest_of_parts([ids])
+
+
+def digest_of_parts(parts: Iterable[Array]) -> str:
+    """Give the same for ids that come part by part."""
+    total = sha256()
+    for ids in parts:
+        total.update(np.ascontiguousarray(ids, "<i8").data)
+    return total.hexdigest()
 
 
 @dataclass(frozen=True, repr=False)
 class Coreset:
     """The ids to keep, sorted, and a card: method, knobs, seed, where the scores come from.
 
-    `columns` may hold more about every sample, kept or not; they are saved beside the ids.
+    `columns` may hold more about every sample, kept or not; they are saved beside the ids. Of a
+    coreset that was written in parts, ids and columns are read when they are asked for.
     """
 
     ids: Array
@@ -57,7 +68,17 @@ class Coreset:
     columns: Mapping[str, Array] = field(default_factory=dict)
 
     def __len__(self) -> int:
-        return len(self.ids)
+        return self.card.k
+
+    def parts(self) -> Iterator[Array]:
+        """Give the ids file by file, where there are several; not all of them need fit in memory.
+
+        >>> import dualprune
+        >>> coreset = dualprune.choose("tests/runs/digits", keep=0.3)
+        >>> [len(ids) for ids in coreset.parts()]
+        [431]
+        """
+        return Ids.parts(self)
 
     def __repr__(self) -> str:
         card = self.card
@@ -72,8 +93,8 @@ class Coreset:
 
     def to_arrow(self) -> pa.Table:
         """Give one row per sample: `id`, the columns, and whether it is `kept`."""
-        columns = dict(self.columns)
-        if "why" in columns:  # few different words: a byte per sample
+        columns = dict(self.columns.held if isinstance(self.columns, Columns) else self.columns)
+        if isinstance(columns.get("why"), np.ndarray):  # few different words: a byte per sample
             columns["why"] = pa.array(columns["why"], type=WHY)
         return pa.table({"id": np.arange(self.card.samples), **columns, "kept": self.mask})
 
@@ -176,22 +197,14 @@ class Coreset:
         return take(data, self.ids)
 
 
-class SavedColumns(Mapping[str, Array]):
-    """Columns of a coreset in a folder, each read when it is asked for."""
+Coreset.ids = Ids()  # type: ignore[assignment] # gives an array, read when it is asked for
 
-    def __init__(self, files: Sequence[Place], names: Sequence[str]) -> None:
-        self._files, self._names = files, names
 
-    def __getitem__(self, name: str) -> Array:
-        if name not in self._names:
-            raise KeyError(name)
-        return np.concatenate([read_column(file, name) for file in self._files])
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._names)
-
-    def __len__(self) -> int:
-        return len(self._names)
+def in_files(folder: Place, card: Card, parts: Iterable[range], names: Sequence[str]) -> Coreset:
+    """Give a coreset whose ids and columns stay in the files of a folder."""
+    files = {ids.start: folder / part_name(ids.start) for ids in parts if ids}
+    ids: Any = SavedIds(files)
+    return Coreset(ids, card, SavedColumns(list(files.values()), names))
 
 
 def refuse_coreset(folder: Place) -> None:
@@ -206,16 +219,17 @@ def part_name(start: int) -> str:
 
 
 def save_rows(path: Place, table: pa.Table) -> str:
-    """Write rows of a coreset, durably; gives the hash of the file."""
+    """Write rows of a coreset, durably, unless they are there; gives the hash of the file."""
     kinds = {field.name: field.type for field in table.schema}
-    data = write_table(
-        path,
+    data = table_bytes(
         table,
         {n: "none" if kind == pa.float64() else "zstd" for n, kind in kinds.items()},
         use_dictionary=[name for name, kind in kinds.items() if kind not in _NUMBERS],
         column_encoding={"id": "DELTA_BINARY_PACKED"},
         write_statistics=["id"],
     )
+    if not (exists(path) and read(path) == data):
+        write(path, data)
     return sha256(data).hexdigest()
 
 
@@ -228,10 +242,14 @@ def save_card(folder: Place, card: Card, files: Mapping[str, str]) -> None:
 def _with_ids(folder: Place, card: Card, table: pa.Table) -> Coreset:
     """Give the coreset of a table whose bytes are known to be what was written."""
     with reading(folder / "coreset.parquet"):
-        columns = {name: table.column(name).to_numpy() for name in table.column_names}
+        columns = {name: _held(table.column(name)) for name in table.column_names}
         ids = np.flatnonzero(columns.pop("kept"))
         if digest(ids) != card.ids_sha256 or len(columns.pop("id")) != card.samples:
             raise DamagedError(f"{folder} is damaged: its ids are not those that its card states")
         if card.score is not None and "score" not in columns:
             raise DamagedError(f"{folder} is damaged: its card states a score, but it has none")
-        return Coreset(ids, card, columns)
+        return Coreset(ids, card, Columns(columns))
+
+
+def _held(column: pa.ChunkedArray) -> Array | pa.ChunkedArray:
+    return column if pa.types.is_dictionary(column.type) else column.to_numpy()

@@ -17,6 +17,7 @@ from dualprune.run.derived import DERIVED
 from dualprune.run.ranges import Map, ranges, threads
 from dualprune.score import SCORES
 from dualprune.score.observed import mean_observed
+from dualprune.score.parts import ScoreParts
 from dualprune.signatures import Array, Function, check_knobs, inputs, name_of
 
 Wanted = tuple[Function, Mapping[str, Any]]
@@ -63,6 +64,7 @@ class Arrays:
         self._features = features or self.epochs
         self.map = map
         self._scores: dict[tuple[Function, str], Array] = {}
+        self._saved: dict[tuple[Function, str], ScoreParts] = {}
 
     def __getitem__(self, name: str) -> Array:
         if name == "labels":
@@ -120,15 +122,25 @@ class Arrays:
         after the other, unless a score reads features.
         """
         keys = [(_key(fn, knobs), (fn, knobs)) for fn, knobs in wanted]
+        for key, parts in self._saved.items():
+            if key not in self._scores and any(key == other for other, _ in keys):
+                self._scores[key] = parts.read(range(self.samples))
         new = {key: score for key, score in keys if key not in self._scores}
         by_run = [self._of_run(run, list(new.values())) for run in self.runs if new]
         for key, values in zip(new, zip(*by_run, strict=True), strict=True):
             self._scores[key] = values[0] if len(values) == 1 else mean_observed(np.stack(values))
         return [self._scores[key] for key, _ in keys]
 
-    def remember(self, fn: Function, knobs: Mapping[str, Any], values: Array) -> None:
+    def remember(self, fn: Function, knobs: Mapping[str, Any], values: Array | ScoreParts) -> None:
         """Take over scores that were computed before."""
-        self._scores[_key(fn, knobs)] = values
+        if isinstance(values, ScoreParts):
+            self._saved[_key(fn, knobs)] = values
+        else:
+            self._scores[_key(fn, knobs)] = values
+
+    def saved(self, fn: Function, knobs: Mapping[str, Any]) -> ScoreParts | None:
+        """Give scores that were computed before and lie in files."""
+        return self._saved.get(_key(fn, knobs))
 
     def _of_run(self, run: Run, wanted: list[Wanted]) -> list[Array]:
         if run.epochs == 0:

@@ -6,13 +6,15 @@ from inspect import signature
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from dualprune.arguments import check_seed, checked
 from dualprune.coreset import Card, Coreset, digest
 from dualprune.coreset.card import ShortClass, made_with
-from dualprune.coreset.coreset import PART, SavedColumns, refuse_coreset, save_card
+from dualprune.coreset.columns import Columns
+from dualprune.coreset.coreset import PART, in_files, refuse_coreset, save_card
 from dualprune.errors import InputError
-from dualprune.files import Place, place
+from dualprune.files import Place, place, remove_folder
 from dualprune.method.arrays import Arrays
 from dualprune.method.classes import class_sizes, for_classes, short_classes, warn_of_short
 from dualprune.method.named import Method, find_method
@@ -154,15 +156,15 @@ def choose_and_write(
         arrays,
         method,
         seed,
-        written.ids,
+        k,
+        written.sha256,
         values=written.choice.values,
         reasons=reasons,
         short=short_classes(written.sizes, written.kept, k, names) if len(written.sizes) else [],
     )
     save_card(out, card, written.files)
-    return Coreset(
-        written.ids, card, SavedColumns([out / name for name in written.files], written.columns)
-    )
+    remove_folder(written.scratch)
+    return in_files(out, card, parts, written.columns)
 
 
 def _choose_whole(arrays: Arrays, method: Method, *, k: int, seed: int) -> Coreset:
@@ -183,7 +185,8 @@ def _choose_whole(arrays: Arrays, method: Method, *, k: int, seed: int) -> Cores
         arrays,
         method,
         seed,
-        ids,
+        k,
+        digest(ids),
         values=notes.values,
         reasons={reason: len(members) for reason, members in reasons.items()},
         short=[] if labels is None else _short(run, ids),
@@ -191,14 +194,15 @@ def _choose_whole(arrays: Arrays, method: Method, *, k: int, seed: int) -> Cores
     columns = {"label": labels, "score": scores, "confidence": confidences}
     known = {name: values for name, values in columns.items() if values is not None}
     why = _why(notes.kept, reasons, ids, arrays.samples)
-    return Coreset(ids, card, {**run.names, **known, "why": why})
+    return Coreset(ids, card, Columns({**run.names, **known, "why": why}))
 
 
 def _card(
     arrays: Arrays,
     method: Method,
     seed: int,
-    ids: Array,
+    k: int,
+    sha256: str,
     *,
     values: dict[str, float],
     reasons: dict[str, int],
@@ -209,11 +213,11 @@ def _card(
         method=method.name,
         score=None if scorer is None else name_of(scorer),
         selector=name_of(method.select),
-        k=len(ids),
+        k=k,
         samples=arrays.samples,
         seed=seed,
         epochs=arrays.epochs,
-        ids_sha256=digest(ids),
+        ids_sha256=sha256,
         runs=[run.fingerprint for run in arrays.runs],
         data=arrays.runs[0].description.data,
         score_knobs={} if scorer is None else check_knobs(scorer, method.score_knobs),
@@ -310,11 +314,10 @@ def select_ids(
     return ids.astype(np.int64)
 
 
-def _why(kept: str, reasons: Mapping[str, Array], ids: Array, samples: int) -> Array:
+def _why(kept: str, reasons: Mapping[str, Array], ids: Array, samples: int) -> pa.DictionaryArray:
     """Say of every sample why it was kept or not, where there is more to say than its score."""
     codes = np.zeros(samples, np.int8)
     codes[ids] = 1
     for code, members in enumerate(reasons.values(), 2):
         codes[members] = code
-    why: Array = np.array(["", kept, *reasons], object)[codes]
-    return why
+    return pa.DictionaryArray.from_arrays(codes, pa.array(["", kept, *reasons]))

@@ -13,23 +13,16 @@ from uuid import uuid4
 import numpy as np
 import pyarrow as pa
 
-from dualprune.coreset.coreset import WHY, part_name, save_rows
-from dualprune.files import (
-    Place,
-    exists,
-    make_folders,
-    read_column,
-    remove_folder,
-    seal,
-    write_table,
-)
-from dualprune.method.arrays import Arrays, Wanted, is_score, score_range, signals_of, sources
+from dualprune.coreset.coreset import WHY, digest_of_parts, part_name, save_rows
+from dualprune.files import Place, exists, make_folders, read_column, seal, write_table
+from dualprune.method.arrays import Arrays, Wanted, is_score, sources
 from dualprune.method.classes import class_sizes
 from dualprune.method.named import Method
+from dualprune.method.scoring import scores_of
 from dualprune.run import Run
 from dualprune.run.ranges import threads
 from dualprune.score import SCORES, confidence
-from dualprune.score.observed import mean_observed
+from dualprune.score.parts import ScoreParts
 from dualprune.select import OF_BLOCKS, random
 from dualprune.select.blocked import Choice
 from dualprune.select.waves import Block, Waves, unpacked
@@ -72,6 +65,8 @@ class Scoring:
     wanted: dict[str, Wanted | None]
     epochs: int
     folder: Place
+    saved: dict[str, ScoreParts]
+    """Scores that were written before."""
 
     def file(self, ids: range) -> Place:
         return self.folder / f"{ids.start:012d}-{ids.stop:012d}.parquet"
@@ -123,10 +118,12 @@ class _Columns(Mapping[str, Array]):
 
 @dataclass(frozen=True)
 class Written:
-    """What was chosen: its ids, the files with their hashes, what each class has and keeps."""
+    """What was chosen: the hash of its ids, that of each file, what each class has and keeps."""
 
     choice: Choice
-    ids: Array
+    scratch: Place
+    """A folder that is needed until the card is written."""
+    sha256: str
     files: dict[str, str]
     columns: list[str]
     sizes: Array
@@ -144,7 +141,13 @@ def choose_in_parts(
     out: Place,
 ) -> Written:
     """Score, choose and write every range; the card is still to be written."""
-    scoring = Scoring(arrays.runs, wanted, arrays.epochs, out / _folder_name(arrays, wanted))
+    scoring = Scoring(
+        arrays.runs,
+        wanted,
+        arrays.epochs,
+        out / _folder_name(arrays, wanted),
+        {n: saved for n, score in wanted.items() if score and (saved := arrays.saved(*score))},
+    )
     pieces = [Piece.cut(arrays.runs[0], ids) for ids in parts if ids]
     make_folders(scoring.folder)
     make_folders(out / "coreset.parquet")
@@ -156,18 +159,20 @@ def choose_in_parts(
     marks = zip(choice.kept, *choice.reasons.values(), strict=True)
     finish = partial(finish_part, scoring, out, [choice.why, *choice.reasons])
     results = list((arrays.map or threads)(finish, zip(pieces, marks, strict=True)))
-    remove_folder(scoring.folder)
-    return _written(pieces, choice, results)
+    return _written(scoring, pieces, choice, results)
 
 
 def _written(
-    pieces: list[Piece], choice: Choice, results: list[tuple[str, list[str], Array, Array]]
+    scoring: Scoring,
+    pieces: list[Piece],
+    choice: Choice,
+    results: list[tuple[str, list[str], Array, Array]],
 ) -> Written:
     hashes, columns, sizes, kept = zip(*results, strict=True)
-    ids = [p.ids.start + p.at(marks) for p, marks in zip(pieces, choice.kept, strict=True)]
+    ids = (p.ids.start + p.at(marks) for p, marks in zip(pieces, choice.kept, strict=True))
     files = {part_name(piece.ids.start): sha for piece, sha in zip(pieces, hashes, strict=True)}
     counts = (np.sum(counts, axis=0) for counts in (sizes, kept))
-    return Written(choice, np.concatenate(ids), files, columns[0], *counts)
+    return Written(choice, scoring.folder, digest_of_parts(ids), files, columns[0], *counts)
 
 
 def _folder_name(arrays: Arrays, wanted: dict[str, Wanted | None]) -> str:
@@ -188,21 +193,18 @@ def score_part(scoring: Scoring, ids: range) -> None:
     """Write the columns of a range, unless that is done."""
     if not scoring.wanted or exists(scoring.file(ids)):
         return
-    scores = {name: score for name, score in scoring.wanted.items() if score is not None}
-    by_run = [_scores(run, list(scores.values()), scoring.epochs, ids) for run in scoring.runs]
-    columns = {
-        name: values[0] if len(values) == 1 else mean_observed(np.stack(values))
-        for name, values in zip(scores, zip(*by_run, strict=True), strict=True)
+    columns = {name: parts.read(ids) for name, parts in scoring.saved.items()}
+    scores = {
+        name: score
+        for name, score in scoring.wanted.items()
+        if score is not None and name not in columns
     }
+    values = scores_of(scoring.runs, list(scores.values()), scoring.epochs, ids)
+    columns |= dict(zip(scores, values, strict=True))
     if "labels" in scoring.wanted:
         columns["labels"] = scoring.runs[0].labels_of(ids)
     table = pa.table(columns)
     write_table(scoring.file(ids), table, "none", use_dictionary=False, write_statistics=False)
-
-
-def _scores(run: Run, wanted: list[Wanted], epochs: int, ids: range) -> list[Array]:
-    read = sorted({name for fn, _ in wanted for name in signals_of(fn, run)})
-    return score_range(run, wanted, read, epochs, ids) if wanted else []
 
 
 def _block(scoring: Scoring, piece: Piece) -> Block:
@@ -213,7 +215,10 @@ def _block(scoring: Scoring, piece: Piece) -> Block:
 def finish_part(
     scoring: Scoring, out: Place, reasons: list[str], task: tuple[Piece, tuple[Array, ...]]
 ) -> tuple[str, list[str], Array, Array]:
-    """Write the rows of a range; gives the file's hash, its columns, and the classes' counts."""
+    """Write the rows of a range, unless that is done.
+
+    Gives the file's hash, its columns, and the classes' counts.
+    """
     piece, marks = task
     columns = dict(piece.names)
     for name, column in _COLUMNS.items():

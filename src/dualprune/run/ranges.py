@@ -1,9 +1,11 @@
 """Ranges of ids, and what calls a function for each of them."""
 
+import contextlib
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import ContextVar
 from typing import Any, TypeAlias
 
 from dualprune.run.part import CHUNK
@@ -11,6 +13,7 @@ from dualprune.run.part import CHUNK
 Map: TypeAlias = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]
 """Calls a function for every item and gives the results in their order, as `map` does."""
 
+_ALONE = ContextVar("alone", default=False)
 _RANGES, _CHUNKS = 64, 8  # so many ranges, until one has so many chunks
 
 
@@ -29,6 +32,21 @@ def ranges(samples: int, count: int | None = None) -> list[range]:
         return [range(samples)[i * step : (i + 1) * step] for i in range(count)]
     step = CHUNK * min(_CHUNKS, -(-samples // (_RANGES * CHUNK)))
     return [range(start, min(start + step, samples)) for start in range(0, samples, step)]
+
+
+@contextlib.contextmanager
+def one_thread() -> Iterator[None]:
+    """Let what is called here start no threads: whoever works on a range has only its own."""
+    token = _ALONE.set(True)
+    try:
+        yield
+    finally:
+        _ALONE.reset(token)
+
+
+def cores() -> int:
+    """How many threads may be started."""
+    return 1 if _ALONE.get() else os.cpu_count() or 1
 
 
 def threads(

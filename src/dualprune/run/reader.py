@@ -20,7 +20,7 @@ from dualprune.run.description import Description, run_folder
 from dualprune.run.features import old_features, read_features
 from dualprune.run.names import read_names
 from dualprune.run.part import CHUNK, Part
-from dualprune.run.ranges import Map, threads
+from dualprune.run.ranges import Map, one_thread, threads
 from dualprune.run.signals import all_missing, column_of
 from dualprune.signatures import Array, inputs
 from dualprune.urls import AnyPath, Url
@@ -266,7 +266,8 @@ class Run:
 
         def work(chunk: int, memory: dict[str, Array]) -> Results[Result]:
             block = _overlap(self._read(chosen, chunk, memory), wanted)
-            return memory, [(ids, fn(**_derive(names, part))) for ids, part in _narrow(*block)]
+            with one_thread():  # other blocks have threads of their own
+                return memory, [(ids, fn(**_derive(names, part))) for ids, part in _narrow(*block)]
 
         chunks = range(wanted.start // CHUNK, -(-wanted.stop // CHUNK)) if wanted else range(0)
         if workers == 1:

@@ -77,7 +77,15 @@ def mean_observed(values: Array) -> Array:
     [1.5, 4.0]
     """
     check_epochs(values)
-    return mean_of_rows(values, values.shape[1])
+    total = np.zeros(values.shape[1])
+    with np.errstate(over="ignore", invalid="ignore"):
+        for row in values:
+            total += row
+    if np.isnan(total).any():  # values are missing
+        return mean_of_rows(values, values.shape[1])
+    check_sums(total)
+    total /= len(values)
+    return total
 
 
 def mean_of_rows(rows: Iterable[Array], samples: int) -> Array:

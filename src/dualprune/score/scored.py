@@ -1,27 +1,25 @@
 """Scored: scores together with what they were computed from, in memory and on disk."""
 
-import json
-from dataclasses import dataclass
-from hashlib import sha256
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from dualprune.arguments import build, checked
-from dualprune.errors import DamagedError, MissingError
+from dualprune.coreset.coreset import PART
+from dualprune.errors import MissingError
 from dualprune.files import (
     Place,
     exists,
+    is_folder,
     make_folders,
     place,
-    read_table,
     reading,
     refuse_to_replace,
     seal,
-    write,
 )
+from dualprune.run.ranges import ranges
+from dualprune.score.parts import ScoreParts, read_scores, write_scores
 from dualprune.signatures import Array
 from dualprune.urls import AnyPath
 
@@ -35,10 +33,12 @@ class Scored:
     knobs: dict[str, Any]
     epochs: int
     runs: list[str]
+    parts: ScoreParts | None = None
+    """Where the values are that were not read, see `open`."""
 
     @property
     def card(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name != "values"}
+        return {n: value for n, value in vars(self).items() if n not in ("values", "parts")}
 
     @property
     def file_name(self) -> str:
@@ -47,31 +47,39 @@ class Scored:
     def save(self, path: Place) -> None:
         """Write `id` and `score`; the card goes into the file's metadata.
 
-        Only another file of scores is replaced.
+        Only another file of scores is replaced. Very many samples become a folder, see `parts.py`.
         """
+        if len(self.values) > PART:
+            parts = ScoreParts(path, self.card, len(self.values))
+            parts.prepare()
+            for ids in ranges(len(self.values)):
+                parts.write(ids, self.values[ids.start : ids.stop])
+            return
         refuse_to_replace(path, "a file of scores", Scored.load)
-        table = pa.table({"id": np.arange(len(self.values)), "score": self.values})
-        card = {**self.card, "scores_sha256": sha256(self.values.tobytes()).hexdigest()}
-        sealed = json.dumps({**card, "seal": seal(card)})
-        sink = pa.BufferOutputStream()
-        with pq.ParquetWriter(sink, table.schema, compression="none", store_schema=False) as writer:
-            writer.write_table(table)
-            writer.add_key_value_metadata({"dualprune": sealed})
         make_folders(path.parent)
-        write(path, memoryview(sink.getvalue()))
+        write_scores(path, self.values, self.card)
 
     @staticmethod
     @checked
     def load(path: AnyPath) -> "Scored":
         """Read what `save` wrote."""
+        scored = Scored.open(path)
+        parts = scored.parts
+        if parts is None:
+            return scored
+        return replace(scored, values=parts.read(range(parts.samples)), parts=None)
+
+    @staticmethod
+    @checked
+    def open(path: AnyPath) -> "Scored":
+        """Read a file of scores; the values in a folder stay there, as `parts`."""
         path = place(path)
         if not exists(path):
             raise MissingError(f"there is no file of scores at {path}")
-        table = read_table(path)
+        if is_folder(path):
+            parts = ScoreParts.open(path)
+            with reading(path):
+                return replace(build(Scored, {**parts.card, "values": np.empty(0)}), parts=parts)
+        card, values = read_scores(path)
         with reading(path):
-            values = table.column("score").to_numpy()
-            card = json.loads((table.schema.metadata or {})[b"dualprune"])
-            stated, sha = card.pop("seal"), sha256(values.tobytes()).hexdigest()
-            if seal(card) != stated or card.pop("scores_sha256") != sha:
-                raise DamagedError(f"{path} is damaged: it does not match its checksums")
             return build(Scored, {**card, "values": values})

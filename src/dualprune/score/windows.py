@@ -11,7 +11,6 @@ so the few samples that have one are summed again, window by window. With numba 
 same operations run in the same order and give exactly the same result.
 """
 
-import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
@@ -20,6 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
+from dualprune.run.ranges import cores
 from dualprune.score.observed import check_epochs, check_probabilities, check_sums
 from dualprune.signatures import Array
 
@@ -100,10 +100,11 @@ def weighted_spread(
 
 
 def _in_threads(task: Callable[[Any], None], parts: Sequence[Any]) -> None:
-    if len(parts) == 1:  # a block of a run, whose other blocks have threads of their own
-        task(parts[0])
-    elif parts:
-        with ThreadPoolExecutor(os.cpu_count()) as pool:
+    if len(parts) < 2 or cores() == 1:
+        for part in parts:
+            task(part)
+    else:
+        with ThreadPoolExecutor(cores()) as pool:
             list(pool.map(task, parts))
 
 

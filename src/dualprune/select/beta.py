@@ -21,7 +21,7 @@ from dualprune.arguments import checked
 from dualprune.errors import InputError
 from dualprune.select.blocked import Choice, choose_balanced, facts_of, scored_of
 from dualprune.select.candidates import Balance, Notes, Unscored, check_budget, choose
-from dualprune.select.keys import BETA, TIES, smallest, ties, uniform
+from dualprune.select.keys import BETA, TIES, smallest, ties, uniform, uniform_at
 from dualprune.select.waves import Block, Order, Waves, counted
 from dualprune.signatures import Array
 
@@ -146,35 +146,39 @@ def beta_of_blocks(
     unscored: Unscored = "error",
 ) -> Choice:
     """Keep what `beta` keeps, of samples in blocks."""
-    facts = facts_of(waves, [*filter(waves.has, ("scores", "confidence", "anchors"))], k)
+    best = next(filter(waves.has, ("anchors", "scores")), None)
+    anchors = None
+    if mu is None and best is not None:
+        anchors = partial(_anchors, best, seed, _check_anchor(anchor))
+    names = [*filter(waves.has, ("scores", "confidence", "anchors"))]
+    facts = facts_of(waves, names, k, anchors)
     _check(facts.lowest, c_d, concentration, mu)
-    mu = _mu(waves, seed, anchor) if mu is None else mu
+    mu = _mu(facts.more, anchor) if mu is None else mu
     a, b = parameters(mu, 1 - k / waves.samples, c_d=c_d, concentration=concentration)
     lacking = waves.everything() if np.isnan(mu) else facts.lacking
     scored = scored_of(waves, lacking, k, unscored)
     order = Order(partial(_keys, seed, a, b), seed, TIES)
     kept = choose_balanced(waves, order, scored.rest, scored.have, balance=balance, floor=floor)
     kept, reasons = scored.with_kept(kept), dict(scored.reasons)
-    if waves.has("scores") and counted(filled := waves.each(_of_no_weight, kept)):
+    if facts.lowest == 0 and counted(filled := waves.each(_of_no_weight, kept)):
         reasons["filled"] = filled
     return Choice(kept, "sampled", reasons, {"mu": mu})
 
 
-def _mu(waves: Waves, seed: int, anchor: int) -> float:
+def _mu(anchors: list[tuple[Array, Array, Array] | None], anchor: int) -> float:
     """Give what `anchor_confidence` gives, from the best samples of each block."""
-    best = next((name for name in ("anchors", "scores") if waves.has(name)), None)
-    if best is None:
+    columns = [block for block in anchors if block is not None]
+    if not columns:
         raise InputError(_NO_MU)
-    columns = waves.each(partial(_anchors, best, seed, _check_anchor(anchor)))
-    scores, confidence, ties = map(np.concatenate, zip(*columns, strict=True))
-    return anchor_confidence(scores, confidence, ties, anchor=anchor)
+    return anchor_confidence(*map(np.concatenate, zip(*columns, strict=True)), anchor=anchor)
 
 
 def _anchors(name: str, seed: int, anchor: int, block: Block) -> tuple[Array, Array, Array]:
     """Give scores, confidence and ties of samples among which the best of a block are."""
     scores = block[name]
     at = np.flatnonzero(scores >= _reached(scores, anchor))
-    return scores[at], block["confidence"][at], block.draws(seed, TIES)[at]
+    ties = uniform_at(seed, block.first + at, stream=TIES)
+    return scores[at], block["confidence"][at], ties
 
 
 def _reached(scores: Array, count: int) -> float:

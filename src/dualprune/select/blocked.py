@@ -1,8 +1,9 @@
 """Samples in blocks that can be kept, within a budget: what `candidates.py` is for whole arrays."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -25,6 +26,7 @@ from dualprune.select.waves import (
     counted,
     difference,
     mark_smallest,
+    nothing,
     union,
 )
 from dualprune.signatures import Array
@@ -59,28 +61,39 @@ class Scored:
 
 @dataclass(frozen=True)
 class Facts:
-    """Which samples have no score, and the lowest score, or 0 if that is lower."""
+    """Which samples have no score, None if all have, and the lowest score."""
 
-    lacking: Marks
+    lacking: Marks | None
     lowest: float
+    more: list[Any]
+    """What else was found in each block."""
 
 
-def facts_of(waves: Waves, names: Sequence[str], k: int) -> Facts:
-    """Look at these columns once; without any of them a sample has no score.
+def facts_of(
+    waves: Waves, names: Sequence[str], k: int, more: Callable[[Block], Any] | None = None
+) -> Facts:
+    """Look at these columns once, and at `more`; without any of them a sample has no score.
 
     Refuse a budget beyond the samples, and values that cannot be compared.
     """
     check_count(k, waves.samples)
-    infinities, lowest, lacking = zip(*waves.each(partial(_facts, names)), strict=True)
+    columns = zip(*waves.each(partial(_facts, names, more)), strict=True)
+    infinities, lowest, lacking, others = map(list, columns)
     wrong = [found for block in infinities for found in block]
     for name in dict.fromkeys(name for name, _, _ in wrong):
         own = [(count, first) for column, count, first in wrong if column == name]
         raise InputError(infinite(name, sum(n for n, _ in own), waves.samples, own[0][1]))
-    return Facts(list(lacking), min(lowest))
+    marks = None
+    if any(bits is not None for bits in lacking):
+        pairs = zip(waves.blocks, lacking, strict=True)
+        marks = [nothing(block) if bits is None else bits for block, bits in pairs]
+    return Facts(marks, min(lowest), others)
 
 
-def _facts(names: Sequence[str], block: Block) -> tuple[list[tuple[str, int, int]], float, Array]:
-    infinities, lowest, missing = [], 0.0, np.zeros(block.samples, bool)
+def _facts(
+    names: Sequence[str], more: Callable[[Block], Any] | None, block: Block
+) -> tuple[list[tuple[str, int, int]], float, Array | None, Any]:
+    infinities, lowest, missing = [], np.inf, np.zeros(block.samples, bool)
     for name in names:
         values = block[name]
         if len(wrong := np.flatnonzero(np.abs(values) > LARGEST)):
@@ -88,15 +101,16 @@ def _facts(names: Sequence[str], block: Block) -> tuple[list[tuple[str, int, int
         if name in _SCORING:
             missing |= np.isnan(values)
         if name == "scores":
-            lowest = float(np.fmin.reduce(values, initial=0.0))
-    return infinities, lowest, np.packbits(missing)
+            lowest = float(np.fmin.reduce(values, initial=np.inf))
+    bits = np.packbits(missing) if missing.any() else None
+    return infinities, lowest, bits, None if more is None else more(block)
 
 
-def scored_of(waves: Waves, lacking: Marks, k: int, unscored: Unscored) -> Scored:
+def scored_of(waves: Waves, lacking: Marks | None, k: int, unscored: Unscored) -> Scored:
     """Say which samples have a score, and how many of them to keep."""
-    count = counted(lacking)
+    count = 0 if lacking is None else counted(lacking)
     rest = rest_of_budget(k, waves.samples, count, unscored)
-    if not count:
+    if lacking is None:
         return Scored(None, {}, None, rest)
     kept = lacking if unscored == "keep" else None
     return Scored(difference(waves.everything(), lacking), {"unscored": lacking}, kept, rest)

@@ -4,13 +4,18 @@ Random keys are a pure function of (seed, id): a coreset does not depend on the 
 samples are visited, on how they are divided into blocks, or on any global generator.
 """
 
+from typing import Protocol
+
 import numpy as np
 
 from dualprune.arguments import check_seed
+from dualprune.select.philox import philox
 from dualprune.signatures import Array
 
 BETA, RANDOM, STRATA, TIES, PARTS, PILOT = range(6)
 """Streams of random numbers, which are independent of each other."""
+
+_WIDTH = 2**13  # few enough ids to stay in the cache
 
 
 def uniform(seed: int, start: int, stop: int, *, stream: int = 0) -> Array:
@@ -22,7 +27,25 @@ def uniform(seed: int, start: int, stop: int, *, stream: int = 0) -> Array:
     """
     first = start // 4  # Philox makes four numbers at a time
     generator = np.random.Philox(key=check_seed(seed) | stream << 64).advance(first)
-    bits = generator.random_raw(stop - 4 * first)[start - 4 * first :]
+    return _between(generator.random_raw(stop - 4 * first)[start - 4 * first :])
+
+
+def uniform_at(seed: int, ids: Array, *, stream: int = 0) -> Array:
+    """Give what `uniform` gives, for some ids far from each other.
+
+    >>> whole = uniform(7, 0, 1000)
+    >>> bool((uniform_at(7, np.array([3, 513])) == whole[[3, 513]]).all())
+    True
+    """
+    bits = np.empty(len(ids), np.uint64)
+    for start in range(0, len(ids), _WIDTH):
+        part = slice(start, start + _WIDTH)
+        bits[part] = philox(check_seed(seed), stream, ids[part])
+    return _between(bits)
+
+
+def _between(bits: Array) -> Array:
+    """Give numbers strictly between 0 and 1 from random bits, in place."""
     bits >>= np.uint64(12)
     bits |= np.uint64(1023 << 52)  # as the fraction of a float between 1 and 2
     return bits.view(np.float64) - (1 - 2.0**-53)
@@ -48,10 +71,16 @@ def smallest(keys: Array, k: int, ties: Array) -> Array:
     if k == 0:
         return np.empty(0, np.int64)
     below, equal = _below_and_equal(keys, k)
-    return np.sort(np.concatenate([below, _first(equal, ties, k - len(below))]))
+    return np.sort(np.concatenate([below, equal[_first(ties[equal], k - len(below))]]))
 
 
-def smallest_of_each(keys: Array, groups: Array, quotas: Array, ties: Array) -> Array:
+class Ties(Protocol):
+    """Numbers by position that order equal keys: an array, or what draws them when asked."""
+
+    def __getitem__(self, where: Array, /) -> Array: ...
+
+
+def smallest_of_each(keys: Array, groups: Array, quotas: Array, ties: Ties) -> Array:
     """Give the positions of the ``quotas[g]`` smallest keys of each group g, sorted.
 
     Groups are counted from 0; one that is smaller than its quota gives all it has.
@@ -63,7 +92,7 @@ def smallest_of_each(keys: Array, groups: Array, quotas: Array, ties: Array) -> 
     if not quotas.any():
         return np.empty(0, np.int64)
     pool = _with_all_smallest(keys, groups, quotas)
-    keys, groups, ties = keys[pool], groups[pool], ties[pool]
+    keys, groups = keys[pool], groups[pool]
     chosen, unsure, missing = _surely_smallest(keys, groups, quotas)
     groups = groups[unsure].astype(np.uint16 if len(quotas) <= 2**16 else np.int64)
     ends = np.cumsum(np.bincount(groups, minlength=len(quotas)))
@@ -72,7 +101,10 @@ def smallest_of_each(keys: Array, groups: Array, quotas: Array, ties: Array) -> 
         if k:
             below, equal = _below_and_equal(keys[members], k)
             chosen[members[below]] = True
-            chosen[_first(members[equal], ties, k - len(below))] = True
+            equal = members[equal]
+            if (count := k - len(below)) < len(equal):
+                equal = equal[_first(ties[pool[equal]], count)]
+            chosen[equal] = True
     return pool[chosen]
 
 
@@ -116,11 +148,21 @@ def _surely_smallest(keys: Array, groups: Array, quotas: Array) -> tuple[Array, 
 def _leading_bits(keys: Array) -> Array:
     """Give 32 bits that are ordered like the keys, or equal where keys differ by little."""
     with np.errstate(over="ignore"):
-        single = keys.astype(np.float32)
-    single += 0  # -0 becomes 0
-    flipped = single.view(np.int32) >> 31  # all bits of a negative number, else only the sign
-    flipped |= -(2**31)
-    return single.view(np.uint32) ^ flipped.view(np.uint32)
+        return ordered_bits(keys.astype(np.float32))
+
+
+def ordered_bits(keys: Array) -> Array:
+    """Give the bits of floats as whole numbers that are ordered like them.
+
+    >>> ordered_bits(np.array([-1.0, -0.0, 0.0, 2.0])).argsort(stable=True).tolist()
+    [0, 1, 2, 3]
+    """
+    floats = keys + 0  # -0 becomes 0
+    size = 8 * floats.itemsize
+    flipped = floats.view(f"i{floats.itemsize}") >> (size - 1)  # all bits of a negative number,
+    flipped |= -(2 ** (size - 1))  # else only the sign
+    bits: Array = floats.view(f"u{floats.itemsize}") ^ flipped.view(f"u{floats.itemsize}")
+    return bits
 
 
 def _below_and_equal(keys: Array, k: int) -> tuple[Array, Array]:
@@ -129,7 +171,7 @@ def _below_and_equal(keys: Array, k: int) -> tuple[Array, Array]:
     return np.flatnonzero(keys < threshold), np.flatnonzero(keys == threshold)
 
 
-def _first(ids: Array, ties: Array, count: int) -> Array:
-    """Give the `count` of these ids with the smallest ties, equal ones by position."""
-    below, equal = _below_and_equal(ties[ids], count)
-    return ids.take(np.concatenate([below, equal[: count - len(below)]]))
+def _first(ties: Array, count: int) -> Array:
+    """Give the positions of the `count` smallest ties, equal ones by position."""
+    below, equal = _below_and_equal(ties, count)
+    return np.concatenate([below, equal[: count - len(below)]])

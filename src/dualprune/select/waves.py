@@ -11,7 +11,7 @@ it gives comes together. A choice takes three such waves:
 Keys are compared first, then ties, then positions, as in `keys.py`.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeAlias
@@ -19,18 +19,18 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from dualprune.run.ranges import Map, threads
-from dualprune.select.keys import PILOT, smallest_of_each, uniform
+from dualprune.select.keys import PILOT, ordered_bits, smallest_of_each, uniform, uniform_at
 from dualprune.signatures import Array
 
 Marks: TypeAlias = list[Array]
 """Some of the samples: for every block one bit per sample, eight in a byte."""
 
 FEW = 2**18
-"""So many samples are compared in one place; of more, about so many are looked at first."""
+"""So many samples are compared in one place; of more, some are looked at first."""
 
 _OF_GROUP = 2**10  # samples to look at for each group, besides
-_SPARSE = 64  # at least one of so many is looked at
 _APART = 4.0  # standard deviations from the expected rank to either end
+_FAR = 16  # where fewer than one in so many is wanted, drawing each by itself is faster
 
 
 @dataclass(frozen=True)
@@ -51,6 +51,8 @@ class Block:
 
     def draws(self, seed: int, stream: int) -> Array:
         """Random numbers of these samples, see `keys.uniform`."""
+        if self.where is not None and len(self.where) < self.samples // _FAR:
+            return uniform_at(seed, self.first + self.where, stream=stream)
         draws = uniform(seed, self.first, self.first + self.samples, stream=stream)
         return draws if self.where is None else draws[self.where]
 
@@ -87,12 +89,39 @@ class Waves:
 
 
 def _call(fn: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
-    return fn(*arguments)
+    block, *others = arguments
+    return fn(replace(block, columns=_Once(block.columns)), *others)
+
+
+class _Once(Mapping[str, Array]):
+    """Columns that are read once, and forgotten after the call."""
+
+    def __init__(self, columns: Mapping[str, Array]) -> None:
+        self._columns, self._read = columns, dict[str, Array]()
+
+    def __getitem__(self, name: str) -> Array:
+        if name not in self._read:
+            self._read[name] = self._columns[name]
+        return self._read[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._columns
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._columns)
+
+    def __len__(self) -> int:
+        return len(self._columns)
 
 
 def unpacked(marks: Array, samples: int) -> Array:
     """Positions in a block that are marked."""
     return np.flatnonzero(np.unpackbits(marks, count=samples))
+
+
+def nothing(block: Block) -> Array:
+    """Mark no sample of a block."""
+    return np.zeros(-(-block.samples // 8), np.uint8)
 
 
 def counted(marks: Marks) -> int:
@@ -130,23 +159,33 @@ class Order:
     stream: int
     groups: Callable[[Block], Array] | None = None
 
-    def ties(self, block: Block) -> Array:
-        return block.draws(self.seed, self.stream)
+    def ties(self, at: Array) -> Array:
+        """Give the random numbers of samples at these positions."""
+        return uniform_at(self.seed, at, stream=self.stream)
 
 
 @dataclass(frozen=True)
 class _Entries:
-    """Samples that are ordered; `at` is where each is in its block."""
+    """Samples that are ordered: their keys, groups, and positions among all samples."""
 
     keys: Array
-    ties: Array
     groups: Array
     at: Array
 
     @staticmethod
     def merge(parts: Iterable["_Entries"]) -> "_Entries":
-        columns = zip(*((p.keys, p.ties, p.groups, p.at) for p in parts), strict=True)
+        columns = zip(*((p.keys, p.groups, p.at) for p in parts), strict=True)
         return _Entries(*map(np.concatenate, columns))
+
+
+class _Ties:
+    """Ties of entries, drawn for those that are asked for: few have equal keys."""
+
+    def __init__(self, order: Order, at: Array) -> None:
+        self._order, self._at = order, at
+
+    def __getitem__(self, where: Array) -> Array:
+        return self._order.ties(self._at[where])
 
 
 @dataclass(frozen=True)
@@ -180,10 +219,11 @@ def mark_smallest(
     quotas, total = np.minimum(quotas, sizes), int(sizes.sum())
     apart, sample = np.full(len(quotas), _APART), None
     if total > FEW:
-        every = min(_SPARSE, -(-total // (FEW + _OF_GROUP * len(quotas))))
-        sample = _sorted(_Entries.merge(waves.each(partial(_look, order, every), pool)))
+        looked_at = 2 * total ** (2 / 3)  # so that about as many are between the two keys
+        every = max(1, int(total / (looked_at + _OF_GROUP * len(quotas))))
+        sample = _sorted(order, _Entries.merge(waves.each(partial(_look, order, every), pool)))
     while True:
-        bracket = _bracket(sample, quotas, sizes, apart)
+        bracket = _bracket(order, sample, quotas, sizes, apart)
         surveys = waves.each(partial(_survey, order, bracket), pool)
         below = sum(counts for _, counts, _ in surveys)
         entries = _Entries.merge(inside for _, _, inside in surveys)
@@ -192,8 +232,9 @@ def mark_smallest(
         if not missed.any():
             break
         apart[missed] *= 8
-    chosen = smallest_of_each(entries.keys, entries.groups, quotas - below, entries.ties)
-    return _marked(waves, surveys, entries.at, chosen)
+    ties = _Ties(order, entries.at)
+    chosen = smallest_of_each(entries.keys, entries.groups, quotas - below, ties)
+    return _marked(waves, surveys, entries.at[chosen])
 
 
 def _look(order: Order, every: int, block: Block, pool: Array | None) -> _Entries:
@@ -204,15 +245,27 @@ def _look(order: Order, every: int, block: Block, pool: Array | None) -> _Entrie
     at = members[np.minimum(steps + (drawn * every).astype(np.int64), len(members) - 1)]
     rows = replace(block, where=at)
     groups = (order.groups or _one_group)(rows)
-    return _Entries(order.keys(rows), order.ties(rows), groups, at)
+    return _Entries(order.keys(rows), groups, block.first + at)
 
 
-def _sorted(sample: _Entries) -> _Entries:
-    by = np.lexsort((sample.ties, sample.keys, sample.groups))
-    return _Entries(sample.keys[by], sample.ties[by], sample.groups[by], sample.at[by])
+def _sorted(order: Order, sample: _Entries) -> _Entries:
+    """Order by group, key and tie: first all by as much as 64 bits hold, then those still equal."""
+    shift = np.uint64(max(1, int(sample.groups.max(initial=0)).bit_length()))
+    bits = sample.groups.astype(np.uint64) << (np.uint64(64) - shift)
+    bits |= ordered_bits(sample.keys) >> shift
+    by = np.argsort(bits)
+    equal = bits[by[1:]] == bits[by[:-1]]
+    if equal.any():
+        where = np.flatnonzero(np.append(equal, False) | np.append(False, equal))
+        some = by[where]
+        ties = order.ties(sample.at[some])
+        by[where] = some[np.lexsort((ties, sample.keys[some], sample.groups[some]))]
+    return _Entries(sample.keys[by], sample.groups[by], sample.at[by])
 
 
-def _bracket(sample: _Entries | None, quotas: Array, sizes: Array, apart: Array) -> _Bracket:
+def _bracket(
+    order: Order, sample: _Entries | None, quotas: Array, sizes: Array, apart: Array
+) -> _Bracket:
     """Give the keys around the expected rank of each group's last chosen one."""
     ends = _Bracket.whole(len(quotas))
     if sample is not None:
@@ -224,9 +277,9 @@ def _bracket(sample: _Entries | None, quotas: Array, sizes: Array, apart: Array)
         high = np.ceil(np.minimum(rank + apart * error, counts)).astype(np.int64)
         some, most = (low >= 0) & (low < counts), high < counts
         at = starts[some] + low[some]
-        ends.low[some], ends.low_ties[some] = sample.keys[at], sample.ties[at]
+        ends.low[some], ends.low_ties[some] = sample.keys[at], order.ties(sample.at[at])
         at = starts[most] + high[most]
-        ends.high[most], ends.high_ties[most] = sample.keys[at], sample.ties[at]
+        ends.high[most], ends.high_ties[most] = sample.keys[at], order.ties(sample.at[at])
     all_or_none = (quotas == 0) | (quotas == sizes)  # nothing is between
     ends.low[quotas == sizes], ends.low_ties[quotas == sizes] = np.inf, 2.0
     ends.low[quotas == 0], ends.low_ties[quotas == 0] = -np.inf, -1.0
@@ -244,14 +297,12 @@ def _survey(
     own: Array | int = 0 if groups is None else groups
     below = keys < bracket.low[own]
     near = np.flatnonzero(~below & (keys <= bracket.high[own]))
-    at = near if rows.where is None else rows.where[near]
-    edge = replace(block, where=at)
-    ties, own = order.ties(edge), _one_group(edge) if groups is None else groups[near]
-    lower = (keys[near] == bracket.low[own]) & (ties < bracket.low_ties[own])
-    upper = (keys[near] == bracket.high[own]) & (ties > bracket.high_ties[own])
+    at = block.first + (near if rows.where is None else rows.where[near])
+    of = np.zeros(len(near), np.int64) if groups is None else groups[near]
+    lower, upper = _beyond(order, bracket, keys[near], of, at)
     below[near[lower]] = True
     inside = ~lower & ~upper
-    entries = _Entries(keys[near[inside]], ties[inside], own[inside], at[inside])
+    entries = _Entries(keys[near[inside]], of[inside], at[inside])
     marks = below
     if rows.where is not None:
         marks = np.zeros(block.samples, bool)
@@ -261,13 +312,25 @@ def _survey(
     return np.packbits(marks), np.bincount(groups[below], minlength=len(bracket.low)), entries
 
 
-def _marked(waves: Waves, surveys: list[Any], at: Array, chosen: Array) -> Marks:
-    """Add to the marks of every block those that were chosen among the entries of all."""
-    ends = np.cumsum([len(inside.at) for _, _, inside in surveys])
-    by_block = np.split(at[chosen], np.searchsorted(chosen, ends)[:-1])
+def _beyond(
+    order: Order, bracket: _Bracket, keys: Array, groups: Array, at: Array
+) -> tuple[Array, Array]:
+    """Say which samples have the lower key and a tie below it, or the upper key and one above."""
+    lower, upper = keys == bracket.low[groups], keys == bracket.high[groups]
+    if len(ends := np.flatnonzero(lower | upper)):
+        ties, own = order.ties(at[ends]), groups[ends]
+        lower[ends] &= ties < bracket.low_ties[own]
+        upper[ends] &= ties > bracket.high_ties[own]
+    return lower, upper
+
+
+def _marked(waves: Waves, surveys: list[Any], chosen: Array) -> Marks:
+    """Add to the marks of every block the samples that were chosen among the entries of all."""
+    ends = np.searchsorted(chosen, [block.first + block.samples for block in waves.blocks])
+    by_block = np.split(chosen, ends[:-1])
     marks = []
     for block, (bits, _, _), more in zip(waves.blocks, surveys, by_block, strict=True):
-        kept = np.unpackbits(bits, count=block.samples)
-        kept[more] = 1
-        marks.append(np.packbits(kept))
+        at, kept = more - block.first, bits.copy()  # what another process gave may be read-only
+        np.bitwise_or.at(kept, at // 8, np.uint8(128) >> (at % 8).astype(np.uint8))
+        marks.append(kept)
     return marks

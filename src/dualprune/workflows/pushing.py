@@ -116,7 +116,8 @@ def _stages_of_run(root: Path) -> Iterator[list[str]]:
                 with_features = exists(epoch.folder / "features.parquet")
                 yield [f"{inside}/features.parquet"] if with_features else []
                 yield [f"{inside}/{part.name}" for part in epoch.parts.values()]
-    yield _parquet(root / "scores", "scores/")
+    for scores in _parquet(root / "scores", "scores/"):
+        yield _parquet(root / scores, f"{scores}/") or [scores]
     yield ["run.json"]
 
 
