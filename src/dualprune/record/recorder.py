@@ -109,13 +109,13 @@ class Recorder:
         self._deferred, self._immediate = make_signals(
             signals, description.samples, classes or 0, writers
         )
-        number = start_together(
+        self._attempt = start_together(
             lambda: begin(Path(path), description, start_epoch, writers, table),
+            Path(path),
             self._rank,
             writers,
             timeout,
         )
-        self._attempt = Attempt.load(Path(path) / "attempts" / f"{number:04d}")
         self._description, self._classes = description, classes or 0
         self._labels = _known_labels(Path(path), self._attempt, description)
         self._strict = strict

@@ -9,7 +9,7 @@ import numpy as np
 
 from dualprune.arguments import as_array, checked
 from dualprune.errors import InputError, did_you_mean
-from dualprune.run.attempts import Attempt, continued_epochs
+from dualprune.run.attempts import continued_epochs
 from dualprune.run.description import Description, check_count, refuse_too_many
 from dualprune.run.names import digest_of, names_table
 from dualprune.run.reader import open_parts, read_labels
@@ -88,8 +88,7 @@ class RunWriter:
             notes=notes,
             data=data,
         )
-        number = begin(Path(path), self._description, start_epoch, 1, table)
-        self._attempt = Attempt.load(Path(path) / "attempts" / f"{number:04d}")
+        self._attempt = begin(Path(path), self._description, start_epoch, 1, table)
         self._refuse_other_labels(Path(path))
         self.epoch = self._attempt.first_epoch
         """The epoch to be written, counted from 1."""
