@@ -52,7 +52,7 @@ def torchrun(rank, processes, job, config):
 
 def kill(nodes, victim, waits, cut):
     """Kill a node that waits for it; without a cable, the other one hears nothing of its end."""
-    until = time.monotonic() + 60
+    until = time.monotonic() + 120
     while not waits.exists():
         assert all(node.poll() is None for node in nodes), "a node ended by itself"
         assert time.monotonic() < until, "no process waits to be killed"
@@ -77,7 +77,7 @@ def main(folder, job, processes=1, victim=None, cut=False, **config):
             node.stdin.flush()
         if victim is not None:
             kill(nodes, victim, folder / "waits", cut)
-        print(json.dumps([node.wait(timeout=60) for node in nodes]))
+        print(json.dumps([node.wait(timeout=120) for node in nodes]))
 
 
 if __name__ == "__main__":
