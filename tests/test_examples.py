@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from dualprune import Run
+
 EXAMPLES = Path(__file__).parents[1] / "examples"
 SMALLEST = {
     "beta_moves": 300,
@@ -26,7 +28,8 @@ SMALLEST = {
     "wrong_labels": 30,
 }
 THEIRS = {  # warnings of other libraries about themselves
-    "lightning_callback": ["ignore:`isinstance(treespec, LeafSpec)`"]
+    "lightning_callback": ["ignore:`isinstance(treespec, LeafSpec)`"],
+    "ray_train": ["ignore::DeprecationWarning:ray.data.context"],
 }
 
 
@@ -48,6 +51,15 @@ def test_example_runs_without_warnings_and_draws(tmp_path, name):
     picture = np.asarray(Image.open(tmp_path / f"{name}.png").convert("L"))
     assert min(picture.shape) >= 300
     assert picture.std() > 5, "the picture is blank"
+    if name == "ray_train":
+        assert_two_workers_recorded(tmp_path / name, SMALLEST[name])
+
+
+def assert_two_workers_recorded(path, epochs):
+    parts = list(path.glob("attempts/0001/*/part-?-of-2-*.parquet"))
+    assert len(parts) == 2 * epochs
+    assert np.isfinite(Run(path)["loss"]).all()
+    assert Run(path).epochs == epochs
 
 
 def test_every_example_is_run_short_and_listed_with_what_it_says_of_itself():
