@@ -4,7 +4,7 @@ PYTHON ?= python3.11
 # with it, differ between machines, and a CPU build that a machine has on disk may not be in the registry.
 TORCH = torch==2.13.0
 
-.PHONY: demo test slow check bench torture docs lock sbom clean
+.PHONY: demo test slow check bench torture docs gallery lock sbom clean
 
 demo: .venv/installed
 	.venv/bin/dualprune demo
@@ -20,6 +20,10 @@ check: .venv/installed
 
 docs: .venv/installed
 	.venv/bin/python docs/pages.py && .venv/bin/python docs/results_page.py
+
+gallery: .venv/installed
+	mkdir -p gallery && cd gallery && for example in ../examples/*.py; do ../.venv/bin/python $$example || exit 1; done
+	cp gallery/*.png docs/gallery/
 
 bench: .venv/installed
 	.venv/bin/python -m benchmarks

@@ -42,6 +42,7 @@ args = TrainingArguments(
     dataloader_pin_memory=False,
     save_strategy="no",
     report_to="none",
+    disable_tqdm=True,
 )
 trainer = Trainer(model, args, train_dataset=with_ids(train))
 watch(trainer, "language_model/run")
@@ -53,6 +54,6 @@ for method, first in (("dual+beta", epochs), ("dual+beta", epochs // 2), ("rando
     kept = [dualprune.choose(run, method, keep=float(k), epochs=first) for k in shares]
     found = [garbage[coreset.ids].mean() for coreset in kept]
     axes.plot(shares, found, label=f"{method}, first {first} epochs")
-axes.set(xlabel="share kept", ylabel="share of garbage in it", ylim=(0, None))
-axes.legend()
+axes.set(xlabel="share kept", ylabel="share of garbage in it", ylim=(-0.01, 0.6))
+axes.legend(loc="upper left")
 canvas.savefig("language_model.png")

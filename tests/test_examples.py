@@ -13,6 +13,7 @@ from PIL import Image
 from dualprune import Run
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
+PICTURES = "../docs/gallery"
 SMALLEST = {
     "beta_moves": 300,
     "from_losses": 12,
@@ -25,7 +26,7 @@ SMALLEST = {
     "texts": 12,
     "transformers_classifier": 12,
     "while_training": 4,
-    "wrong_labels": 30,
+    "wrong_labels": 12,
 }
 THEIRS = {  # warnings of other libraries about themselves
     "lightning_callback": ["ignore:`isinstance(treespec, LeafSpec)`"],
@@ -44,7 +45,7 @@ def test_example_runs_without_warnings_and_draws(tmp_path, name):
         env=os.environ | own,
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=600,
         check=False,
     )
     assert done.returncode == 0, done.stderr
@@ -70,4 +71,6 @@ def test_every_example_is_run_short_and_listed_with_what_it_says_of_itself():
         first, usage = ast.get_docstring(ast.parse(code)).splitlines()[:3:2]
         assert code.count("\n") < 60
         assert usage.strip().startswith(f"python examples/{name}.py [")
-        assert f"| [`{name}.py`]({name}.py) | {first} |" in listed
+        assert f"[`{name}.py`]({name}.py): {first}\n" in listed
+        assert f"![]({PICTURES}/{name}.png)" in listed
+        assert (EXAMPLES / PICTURES / f"{name}.png").is_file()
