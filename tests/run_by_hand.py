@@ -3,7 +3,6 @@
 import numpy as np
 
 from dualprune.run import Run
-from dualprune.run.attempts import Attempt
 from dualprune.run.description import Description
 from dualprune.run.names import digest_of, names_table
 from dualprune.run.signals import column_of
@@ -18,8 +17,7 @@ def start(root, samples, classes, signals, *, start_epoch=None, writers=1, names
     types = {name: column_of(name).dtype for name in signals}
     digest = "" if table is None else digest_of(table)
     about = Description(samples, classes, types, names=digest, **more)
-    number = begin(root, about, start_epoch, writers, table)
-    return Attempt.load(root / "attempts" / f"{number:04d}")
+    return begin(root, about, start_epoch, writers, table)
 
 
 def write_run(

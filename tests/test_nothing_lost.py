@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -12,11 +13,11 @@ import pytest
 import torch
 
 from dualprune import Recorder, Run, choose
-from dualprune.errors import InputError, WriteError
+from dualprune.errors import DamagedError, InputError, WriteError
 from dualprune.files import draft, exists, make_folders, write
 from dualprune.run import attempts
 from dualprune.run.writer import write_part
-from tests.recording import record
+from tests.recording import record, system_calls
 from tests.run_by_hand import NOTHING_ODD, start
 
 SAMPLES, CLASSES = 60, 3
@@ -101,6 +102,24 @@ def test_an_epoch_that_came_too_late_leaves_no_hole(tmp_path):
     assert Run(tmp_path).epochs == 3
     write_part(three, 5, 0, rows(5), NOTHING_ODD)
     assert Run(tmp_path)["loss"][:, 0].tolist() == [1, 2, 3, 4, 5]
+
+
+def test_two_jobs_that_mkdir_did_not_keep_apart_leave_an_error_and_no_mixture(
+    tmp_path, monkeypatch
+):
+    def not_exclusive(call, name, arguments):
+        with suppress(FileExistsError):
+            return call(*arguments)
+
+    with system_calls(not_exclusive):
+        one = Recorder(tmp_path, samples=SAMPLES, classes=CLASSES)
+        with monkeypatch.context() as same_instant:
+            same_instant.setattr("dualprune.run.writer.newest_claim", lambda root: 0)
+            other = Recorder(tmp_path, samples=SAMPLES, classes=CLASSES)
+        for recorder in (one, other):
+            record_epoch(recorder, range(30 if recorder is one else 60))
+    with pytest.raises(DamagedError, match="holds two parts of process 0"):
+        Run(tmp_path)
 
 
 # Labels

@@ -45,11 +45,16 @@ def rank():
     return distributed.get_rank() if distributed.is_initialized() else 0
 
 
-def train(path, samples, epochs, kill=None):
-    """Record up to `epochs`, going on where the run is; `kill` is a rank, an epoch and a batch."""
-    path = Path(path)
+def train(path, samples, epochs, kill=None, wait=None, limit=60):
+    """Record up to `epochs`, going on where the run is.
+
+    `kill` is a rank, an epoch and a batch; `wait` the same, where a process waits to be killed. The
+    others wait for it as long as `limit` says.
+    """
+    path, together = Path(path), distributed.is_initialized()
+    group = distributed.new_group(timeout=timedelta(seconds=limit)) if together else None
     data = TensorDataset(labels_of(torch.arange(samples)))
-    world = distributed.get_world_size() if distributed.is_initialized() else 1
+    world = distributed.get_world_size() if together else 1
     sampler = DistributedSampler(data, num_replicas=world, rank=rank())
     loader = DataLoader(Indexed(data), batch_size=128, sampler=sampler)
     start = epochs_done(path) + 1
@@ -59,14 +64,29 @@ def train(path, samples, epochs, kill=None):
             for number, (labels, ids) in enumerate(loader):
                 if kill == [rank(), epoch, number] and is_first_start():
                     os.kill(os.getpid(), signal.SIGKILL)
-                if distributed.is_initialized():
-                    distributed.all_reduce(torch.zeros(1))  # as gradients are
+                if wait == [rank(), epoch, number]:
+                    wait_to_be_killed(path)
+                if together:
+                    distributed.all_reduce(torch.zeros(1), group=group)  # as gradients are
                 recorder.update(logits_of(ids, epoch), labels, ids)
             recorder.end_epoch()
 
 
 def is_first_start():
     return os.environ["TORCHELASTIC_RESTART_COUNT"] == "0"
+
+
+def wait_to_be_killed(path):
+    path.with_name("waits").touch()
+    signal.pause()
+
+
+def start(path, wait=None, limit=60):
+    """Make a Recorder, while another process may wait to be killed."""
+    if rank() == wait:
+        wait_to_be_killed(Path(path))
+    Recorder(path, samples=2, classes=CLASSES, timeout=limit)
+    distributed.barrier()
 
 
 def refuse(path):
@@ -84,17 +104,21 @@ def refuse(path):
 
 
 def wait_for_stopped(path, stopped):
-    """Stop one process; the other one says what it waited for, and lets it go on and end."""
+    """Stop one process, or torchrun; the others say what they waited for, and let it go on."""
     own, pids = torch.tensor(os.getpid()), [torch.zeros((), dtype=torch.int64) for _ in range(2)]
     distributed.all_gather(pids, own)
-    if rank() == stopped:
-        os.kill(os.getpid(), signal.SIGSTOP)
+    pid = os.getppid() if stopped == "torchrun" else int(pids[stopped])
+    if pid == os.getpid() or (stopped == "torchrun" and rank() == 0):
+        os.kill(pid, signal.SIGSTOP)
+    if pid == os.getpid():
         return
     try:
         Recorder(path, samples=2, classes=CLASSES, timeout=0.5)
     except DualpruneError as error:
-        Path(f"{path}-waited").write_text(str(error))
-    os.kill(int(pids[stopped]), signal.SIGCONT)
+        Path(f"{path}-waited-{rank()}").write_text(str(error))
+    if stopped == "torchrun":
+        distributed.barrier()  # both have waited
+    os.kill(pid, signal.SIGCONT)
 
 
 def prune_all(path, samples, names):
@@ -135,7 +159,7 @@ def loss_of(ids, epoch):
 
 if __name__ == "__main__":
     distributed.init_process_group("gloo", timeout=timedelta(seconds=60))
-    jobs = (train, refuse, wait_for_stopped, prune_all)
+    jobs = (train, start, refuse, wait_for_stopped, prune_all)
     job = {job.__name__: job for job in jobs}[sys.argv[1]]
     job(**json.loads(sys.argv[2]))
     distributed.destroy_process_group()

@@ -2,16 +2,20 @@
 
 import os
 from collections.abc import Callable
+from concurrent.futures import Future
+from contextlib import suppress
 from datetime import timedelta
-from functools import partial
 from itertools import count
-from queue import Empty, Queue
+from pathlib import Path
+from socket import gethostname
 from threading import Thread
 from typing import Any
 
 from torch import distributed
 
 from dualprune.errors import InputError, MissingError
+from dualprune.files import exists
+from dualprune.run.attempts import Attempt
 
 _STARTS = count(1)  # the same in all processes, which begin their recordings in one order
 
@@ -28,8 +32,10 @@ def processes() -> tuple[int, int]:
     return 0, 1
 
 
-def start_together(begin: Callable[[], int], rank: int, writers: int, limit: float) -> int:
-    """Let process 0 begin once all are there, and tell the others the number of the attempt.
+def start_together(
+    begin: Callable[[], Attempt], root: Path, rank: int, writers: int, limit: float
+) -> Attempt:
+    """Let process 0 begin an attempt once all are there; the others find it on their disk.
 
     This is the only time that processes wait for each other, for `limit` seconds at most, so that a
     dead one cannot hang the rest later. They talk through the store of their group, which can say
@@ -38,44 +44,72 @@ def start_together(begin: Callable[[], int], rank: int, writers: int, limit: flo
     if writers == 1:
         return begin()
     store = distributed.distributed_c10d._get_default_store()
-    start, number = f"dualprune-{next(_STARTS)}", 0
+    start, begun = f"dualprune-{next(_STARTS)}", ""
     present = [f"{start}-{process}" for process in range(writers)]
-    store.set(present[rank], "here")
-    if rank == 0:
-        try:
-            _wait(store, present, present, limit)
-            number = begin()
-        finally:
-            store.set(start, str(number))
-    else:
-        _wait(store, [start], present, limit)
-        number = int(store.get(start))
-    if number == 0:
-        raise InputError("process 0 could not begin to record; its own error says why")
-    return number
-
-
-def _wait(store: Any, keys: list[str], present: list[str], limit: float) -> None:
-    """Wait in a thread: a store whose process is stopped does not end its own waiting."""
-    answer: Queue[list[int]] = Queue()
-    look = partial(_missing, store, keys, present, limit)
-    Thread(target=lambda: answer.put(look()), daemon=True).start()
+    if rank > 0:
+        begun = _ask(lambda: _wait(store, [start], present, rank, limit), limit)
+        return _join(root, begun, rank)
     try:
-        missing = answer.get(timeout=limit + 5)
-    except Empty:
-        missing = [0]  # where the store is
-    if missing:
+        _ask(lambda: _wait(store, present, present, rank, limit), limit)
+        attempt = begin()
+        begun = f"{attempt.folder.name} {attempt.identity}"
+    finally:
+        with suppress(MissingError):  # then the others come to the end of their own waiting
+            _ask(lambda: store.set(start, begun), 0)
+    return attempt
+
+
+def _ask(talk: Callable[[], Any], limit: float) -> Any:
+    """Talk to the store in a thread: if its process is stopped, it does not end its own waiting."""
+    answer: Future[Any] = Future()
+    Thread(target=_talk, args=(talk, answer), daemon=True).start()
+    try:
+        return answer.result(timeout=limit + 5)
+    except TimeoutError:
+        raise _unanswered(limit, [0]) from None  # where the store is
+    except distributed.DistNetworkError as error:
         raise MissingError(
-            f"waited {limit:g} seconds for all {len(present)} processes to begin recording; there "
-            f"is no answer of process {', '.join(map(str, missing))}, which is stopped, hangs or "
-            "makes no Recorder. Start the job again, or pass a larger timeout"
-        )
+            "process 0, or the torchrun that started it, ended before all processes began to "
+            "record; its own error says why"
+        ) from error
 
 
-def _missing(store: Any, keys: list[str], present: list[str], limit: float) -> list[int]:
-    """Wait for these keys; gives the processes that are not there, or that have not answered."""
+def _talk(talk: Callable[[], Any], answer: Future[Any]) -> None:
+    try:
+        answer.set_result(talk())
+    except Exception as error:  # noqa: BLE001 - it is raised where the answer is waited for
+        answer.set_exception(error)
+
+
+def _wait(store: Any, keys: list[str], present: list[str], rank: int, limit: float) -> str:
+    """Say that this process is here, wait for these keys, and give the value of the last one."""
+    store.set(present[rank], "here")
     try:
         store.wait(keys, timedelta(seconds=limit))
     except distributed.DistStoreError:
-        return [process for process, key in enumerate(present) if not store.check([key])] or [0]
-    return []
+        missing = [process for process, key in enumerate(present) if not store.check([key])]
+        raise _unanswered(limit, missing or [0]) from None
+    value: bytes = store.get(keys[-1])
+    return value.decode()
+
+
+def _unanswered(limit: float, missing: list[int]) -> MissingError:
+    return MissingError(
+        f"waited {limit:g} seconds for all processes to begin recording; there is no answer of "
+        f"process {', '.join(map(str, missing))}, which is stopped, hangs or makes no Recorder. "
+        "Start the job again, or pass a larger timeout"
+    )
+
+
+def _join(root: Path, begun: str, rank: int) -> Attempt:
+    """Find the attempt that process 0 began, and no other of the same number."""
+    if not begun:
+        raise InputError("process 0 could not begin to record; its own error says why")
+    number, identity = begun.split()
+    folder = root / "attempts" / number
+    if exists(folder / "start.json") and (attempt := Attempt.load(folder)).identity == identity:
+        return attempt
+    raise MissingError(
+        f"process {rank} on {gethostname()} does not find {folder}, which process 0 has just made; "
+        "all processes must record into one folder, on a file system that their machines share"
+    )

@@ -111,13 +111,13 @@ class Recorder:
         self._deferred, self._immediate = make_signals(
             signals, description.samples, classes or 0, writers
         )
-        number = start_together(
+        self._attempt = start_together(
             lambda: begin(root, description, start_epoch, writers, table),
+            root,
             self._rank,
             writers,
             timeout,
         )
-        self._attempt = Attempt.load(root / "attempts" / f"{number:04d}")
         self._description, self._classes = description, classes or 0
         self._labels = _known_labels(root, self._attempt, description)
         self._strict = strict

@@ -10,7 +10,7 @@ import numpy as np
 from dualprune.arguments import as_array, checked
 from dualprune.errors import InputError, did_you_mean
 from dualprune.files import on_disk
-from dualprune.run.attempts import Attempt, continued_epochs
+from dualprune.run.attempts import continued_epochs
 from dualprune.run.description import Description, check_count, refuse_too_many
 from dualprune.run.names import digest_of, names_table
 from dualprune.run.reader import open_parts, read_labels
@@ -90,8 +90,7 @@ class RunWriter:
             data=data,
         )
         root = on_disk(path)
-        number = begin(root, self._description, start_epoch, 1, table)
-        self._attempt = Attempt.load(root / "attempts" / f"{number:04d}")
+        self._attempt = begin(root, self._description, start_epoch, 1, table)
         self._refuse_other_labels(root)
         self.epoch = self._attempt.first_epoch
         """The epoch to be written, counted from 1."""

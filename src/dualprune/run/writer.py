@@ -48,8 +48,8 @@ def begin(
     start_epoch: int | None,
     writers: int,
     names: pa.Table | None = None,
-) -> int:
-    """Start recording at `start_epoch`, counted from 1; returns the number of the new attempt."""
+) -> Attempt:
+    """Start recording at `start_epoch`, counted from 1; returns the new attempt."""
     _prepare(root, description, names)
     before = find_epochs(root)
     first = _first_epoch(root, before, start_epoch)
@@ -60,7 +60,7 @@ def begin(
     write_json(folder / "start.json", start)
     if newest_claim(root) > int(folder.name):
         raise _busy(root)  # without an epoch, this attempt hides nothing
-    return int(folder.name)
+    return Attempt.load(folder)
 
 
 def _first_epoch(root: Path, epochs: dict[int, Epoch], start_epoch: int | None) -> int:
