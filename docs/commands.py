@@ -18,13 +18,25 @@ A command prints the paths that it wrote. A mistake is one or two sentences on s
 code 2: what was given, what is possible, what to do. A traceback is a bug. If a command that trains
 is interrupted, run it again: it resumes.
 """
-ELSEWHERE = {"--download": "needs a network", "torchrun": "tests/test_torchrun.py runs it"}
+ELSEWHERE = {
+    "--download": "needs a network",
+    "torchrun": "tests/test_torchrun.py runs it",
+    "dualprune demo": "tests/test_compare.py runs it",
+}
 
 
 def page() -> str:
     """Give the page of all commands, in the order of `dualprune -h`."""
+    return "\n".join([HEAD, *(section(name, command) for name, command in commands().items())])
+
+
+def commands() -> dict[str, Any]:
+    """Give every command by its name, loaded as if it was about to run."""
     group: Any = typer.main.get_command(app)
-    return "\n".join([HEAD, *(section(name, group.commands[name]) for name in group.commands)])
+    return {
+        name: command.make_context(name, [], resilient_parsing=True).command
+        for name, command in group.commands.items()
+    }
 
 
 def section(name: str, command: Any) -> str:
@@ -57,20 +69,17 @@ def _shared(commands: list[Any]) -> list[Any]:
 def _table(parameters: Iterable[Any]) -> str:
     rows = ["| | meaning | default |", "|---|---|---|"]
     for one in parameters:
-        name = (
-            f"`{', '.join(one.opts)}`"
-            if one.param_type_name == "option"
-            else f"`{one.name.upper()}`"
-        )
-        default = "required" if one.required else _default(one.default)
-        rows.append(
-            f"| {name} | {' '.join((one.help or '').split())} | {default} |".replace("|  |", "| |")
-        )
+        name = ", ".join(one.opts) if one.param_type_name == "option" else one.name.upper()
+        cells = (f"`{name}`", " ".join((one.help or "").split()), _default(one))
+        rows.append(f"| {' | '.join(cells)} |".replace("|  |", "| |"))
     return "\n".join(rows)
 
 
-def _default(value: Any) -> str:
-    return "" if value is None or value is False or value == [] else f"`{value}`"
+def _default(parameter: Any) -> str:
+    if parameter.required:
+        return "required"
+    unset = parameter.default is None or parameter.default is False or parameter.default == []
+    return "" if unset else f"`{parameter.default}`"
 
 
 def _examples(lines: list[str]) -> Iterable[str]:

@@ -107,7 +107,8 @@ def _example(script: Path) -> str:
     tree = ast.parse(source)
     title, _, words = (ast.get_docstring(tree) or script.stem).partition("\n")
     code = "\n".join(source.splitlines()[tree.body[0].end_lineno :]).strip()
-    pictures = sorted(script.parent.rglob(f"{script.stem}.png"))
+    folders = (script.parent, DOCS / "images")
+    pictures = [path for folder in folders for path in folder.rglob(f"{script.stem}.png")]
     shown = "".join(f"![{title}](/../{path.relative_to(ROOT)})\n\n" for path in pictures)
     return f"\n\n## {title.rstrip('.')}\n\n{words}\n\n{shown}```python\n{code}\n```\n"
 
