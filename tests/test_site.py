@@ -53,7 +53,8 @@ class Links(HTMLParser):
 
 @pytest.fixture(scope="module")
 def pages(site):
-    return {path: Links(path) for path in site.rglob("*.html")}
+    files = (path for path in site.rglob("*.html") if "_static" not in path.parts)
+    return {path: Links(path) for path in files}
 
 
 def is_elsewhere(address):
