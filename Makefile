@@ -20,7 +20,7 @@ check: .venv/installed
 
 docs: .venv/installed
 	.venv/bin/python docs/pages.py && .venv/bin/python docs/commands.py && .venv/bin/python docs/results_page.py
-	.venv/bin/python -m sphinx -q -W --keep-going docs site
+	.venv/bin/python -m sphinx -q -E -W --keep-going docs site
 
 bench: .venv/installed
 	.venv/bin/python -m benchmarks

@@ -34,6 +34,7 @@ html_theme_options = {
     "footer_end": [],
     "secondary_sidebar_items": ["page-toc"],
     "show_prev_next": False,
+    "header_links_before_dropdown": 7,
     "pygments_light_style": "a11y-high-contrast-light",
     "pygments_dark_style": "a11y-high-contrast-dark",
 }
@@ -49,7 +50,10 @@ napoleon_use_rtype = False
 python_maximum_signature_line_length = 72
 
 TREE = {
-    "index": ["start", "guides", "gallery", "methods/README", "reference", "results", "design"],
+    "index": [
+        *("start", "guides", "gallery", "methods/README", "reference"),
+        *("Results </results>", "design"),
+    ],
     "guides": [
         *("loop", "lightning", "transformers", "sklearn", "texts", "labels", "choosing"),
         *("scale", "resuming", "others", "reproducing"),
@@ -86,7 +90,7 @@ def read_page(_: Sphinx, name: str, source: list[str]) -> None:
     if name == "gallery":
         text += gallery(ROOT / "examples")
     if name in TREE:
-        pages = "\n".join(f"/{page}" for page in TREE[name])
+        pages = "\n".join(page if "<" in page else f"/{page}" for page in TREE[name])
         text += f"\n\n```{{toctree}}\n:hidden:\n\n{pages}\n```\n"
     source[0] = text
 
@@ -118,7 +122,9 @@ def _math(*, as_block: bool) -> Any:
 
     def visit(writer: Any, node: nodes.Node) -> None:
         formula = _ACCENT.sub(r"{\1 \2{}}", node.astext())  # the index belongs to the letter
-        writer.body.append(str(tex2mathml(formula, as_block=as_block)))
+        drawn = str(tex2mathml(formula, as_block=as_block))
+        # without a font for mathematics, a bar that is an accent lies on its letter
+        writer.body.append(drawn.replace('accent="true"', 'accent="false"'))
         raise nodes.SkipNode
 
     return visit, None
@@ -130,8 +136,15 @@ def name_arrays(*event: Any) -> tuple[str | None, str | None]:
     return arguments, returned
 
 
+def keep_sentence(_: Sphinx, what: str, *event: Any) -> None:
+    """Let the first line of an attribute be a sentence: before a colon Napoleon sees a type."""
+    if what == "attribute":
+        event[-1].insert(0, "")
+
+
 def setup(app: Sphinx) -> None:
     """Connect what this file adds."""
     app.add_html_math_renderer("mathml", _math(as_block=False), _math(as_block=True))
     app.connect("source-read", read_page)
     app.connect("autodoc-process-signature", name_arrays)
+    app.connect("autodoc-process-docstring", keep_sentence, priority=400)
