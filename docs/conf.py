@@ -79,6 +79,7 @@ _LINK = re.compile(r"\]\((?:\.\./)+([\w.-]+)/?(#[\w-]*)?\)")
 _CODE_LINK = re.compile(r"\[`?([^]`]+)`?\]\((?:\.\./)+src/([\w/]+)\.py\)")
 _INLINE_MATH = re.compile(r"\$(`[^`]+`)\$")
 _ARRAY = re.compile(r"~?(?:numpy\.)?ndarray\[~?(?:typing\.)?Any, ~?(?:numpy\.)?dtype\[\S*Any\]\]")
+_SENTENCES: dict[str, list[str]] = {}
 _ACCENT = re.compile(r"(\\bar)\s*(\\[A-Za-z]+|[A-Za-z])")
 
 
@@ -136,10 +137,15 @@ def name_arrays(*event: Any) -> tuple[str | None, str | None]:
     return arguments, returned
 
 
-def keep_sentence(_: Sphinx, what: str, *event: Any) -> None:
-    """Let the first line of an attribute be a sentence: before a colon Napoleon sees a type."""
-    if what == "attribute":
-        event[-1].insert(0, "")
+def before_napoleon(_: Sphinx, what: str, name: str, *event: Any) -> None:
+    """Remember what is said of an attribute: what stands before a colon is no type of it."""
+    if what in ("attribute", "data", "property"):
+        _SENTENCES[name] = list(event[-1])
+
+
+def after_napoleon(_: Sphinx, _what: str, name: str, *event: Any) -> None:
+    """Say it as it was."""
+    event[-1][:] = _SENTENCES.pop(name, event[-1])
 
 
 def setup(app: Sphinx) -> None:
@@ -147,4 +153,5 @@ def setup(app: Sphinx) -> None:
     app.add_html_math_renderer("mathml", _math(as_block=False), _math(as_block=True))
     app.connect("source-read", read_page)
     app.connect("autodoc-process-signature", name_arrays)
-    app.connect("autodoc-process-docstring", keep_sentence, priority=400)
+    app.connect("autodoc-process-docstring", before_napoleon, priority=400)
+    app.connect("autodoc-process-docstring", after_napoleon, priority=600)
