@@ -110,12 +110,13 @@ def gallery(folder: Path) -> str:
 def _example(script: Path) -> str:
     source = script.read_text("utf-8")
     tree = ast.parse(source)
-    title, _, words = (ast.get_docstring(tree) or script.stem).partition("\n")
+    first, _, words = (ast.get_docstring(tree) or script.stem).partition("\n")
+    title, _, about = first.rstrip(".").partition(": ")
     code = "\n".join(source.splitlines()[tree.body[0].end_lineno :]).strip()
-    folders = (script.parent, DOCS / "images")
-    pictures = [path for folder in folders for path in folder.rglob(f"{script.stem}.png")]
-    shown = "".join(f"![{title}](/../{path.relative_to(ROOT)})\n\n" for path in pictures)
-    return f"\n\n## {title.rstrip('.')}\n\n{words}\n\n{shown}```python\n{code}\n```\n"
+    picture = DOCS / "images" / "gallery" / f"{script.stem}.png"
+    shown = f"![{first}](images/gallery/{picture.name})\n\n" if picture.exists() else ""
+    said = f"{about[:1].upper()}{about[1:]}.\n\n" if about else ""
+    return f"\n\n## {title}\n\n{said}{words}\n\n{shown}```python\n{code}\n```\n"
 
 
 def _math(*, as_block: bool) -> Any:

@@ -1,15 +1,16 @@
 """Draw the pictures of README and site into `docs/images`.
 
-    dualprune demo
-    PYTHONPATH=. python docs/pictures.py demo/report.html     # the screenshots need Chromium
-
-The diagrams are SVG of a few shapes; the moon and the densities come from a recorded run.
+PYTHONPATH=. python docs/pictures.py                        # diagrams, and figures of a run
+PYTHONPATH=. python docs/pictures.py demo/report.html       # screenshots of a page, in Chromium
+PYTHONPATH=. python docs/pictures.py examples/*.py          # what the examples draw
 """
 
 import io
+import subprocess
 import sys
 from collections.abc import Iterable
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from PIL import Image, ImageDraw, ImageFont
@@ -21,6 +22,7 @@ from dualprune.report.figures.canvas import render
 ROOT = Path(__file__).parents[1]
 IMAGES = ROOT / "docs" / "images"
 BLUE, ORANGE, INK, PAPER, LINE = "#0072b2", "#d55e00", "#1f2733", "#ffffff", "#9aa5b5"
+WIDEST = 1200
 PLACES = {
     "dl.summary": "1",
     "#next-title": "2",
@@ -226,17 +228,34 @@ def _as_png(image: Image.Image) -> bytes:
     return small_png(file.getvalue(), colors=64)
 
 
-def main(reports: list[str]) -> None:
-    """Write the diagrams and figures and, where a page is named, its screenshots."""
-    run = Run(ROOT / "tests" / "runs" / "cifar10")
-    files = {"way.svg": way_of_the_data().encode(), "waves.svg": waves().encode()}
-    files |= {"moons.png": moons(run), "densities.png": densities(run)}
-    for report in reports:
-        files |= screenshots(Path(report))
-    IMAGES.mkdir(exist_ok=True)
+def drawn_by(script: Path) -> bytes:
+    """Run an example; give the picture that it leaves, not wider than a page."""
+    with TemporaryDirectory() as folder:
+        subprocess.run([sys.executable, script.resolve()], cwd=folder, check=True)  # noqa: S603
+        with Image.open(Path(folder) / f"{script.stem}.png") as picture:
+            picture.thumbnail((WIDEST, WIDEST), Image.Resampling.LANCZOS)
+            return _as_png(picture.convert("RGB"))
+
+
+def main(paths: list[str]) -> None:
+    """Write the pictures of these pages and examples; of none, the diagrams and figures."""
+    files = {} if paths else own_pictures()
+    for path in map(Path, paths):
+        if path.suffix == ".py":
+            files[f"gallery/{path.stem}.png"] = drawn_by(path)
+        else:
+            files |= screenshots(path)
     for name, content in files.items():
+        (IMAGES / name).parent.mkdir(parents=True, exist_ok=True)
         (IMAGES / name).write_bytes(content)
         print(f"{len(content):>8,} {name}")
+
+
+def own_pictures() -> dict[str, bytes]:
+    """Give the diagrams, and the figures of a recorded run."""
+    run = Run(ROOT / "tests" / "runs" / "cifar10")
+    files = {"way.svg": way_of_the_data().encode(), "waves.svg": waves().encode()}
+    return files | {"moons.png": moons(run), "densities.png": densities(run)}
 
 
 if __name__ == "__main__":
