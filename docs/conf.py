@@ -68,12 +68,15 @@ TREE = {
     "results": ["kinds", "audit", "full_runs", "reliability"],
     "design": ["limits", "contributing", "security", "changelog", "site"],
 }
+_NAMED = {page.strip("<>/") for pages in TREE.values() for line in pages for page in line.split()}
+TREE["results"] += sorted(  # a study stands below the results, if nothing else is said
+    path.stem for path in DOCS.glob("*.md") if path.stem not in {"index", *_NAMED}
+)
 OUTSIDE = {
     "SECURITY.md": "/security.md",
     "CONTRIBUTING.md": "/contributing.md",
     "CHANGELOG.md": "/changelog.md",
     "README.md": "/index.md",
-    "examples": "/gallery.md",
 }
 _LINK = re.compile(r"\]\((?:\.\./)+([\w.-]+)/?(#[\w-]*)?\)")
 _CODE_LINK = re.compile(r"\[`?([^]`]+)`?\]\((?:\.\./)+src/([\w/]+)\.py\)")

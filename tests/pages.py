@@ -4,12 +4,17 @@ import re
 import shlex
 from dataclasses import dataclass
 from pathlib import Path
+from runpy import run_path
 
 from markdown_it import MarkdownIt
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 PAGES = {"README.md": ROOT / "README.md", **{path.name: path for path in sorted(DOCS.glob("*.md"))}}
+STUDIES = {
+    f"{name}.md" for name in ("results", *run_path(str(DOCS / "conf.py"))["TREE"]["results"])
+}
+"""Pages of what was measured, by hours of work: their commands are only read."""
 MARK = re.compile(r"<!-- not run: (.+) -->")
 OTHER_PROGRAMS = ("pip", "make", "python", "torchrun")
 
@@ -62,11 +67,6 @@ def smallest(words):
     if command in ("prune", "record") and not {"--epochs", "--run"} & set(rest):
         rest += ["--epochs", "10"]
     if command == "compare":
-        rest += [
-            "--seeds",
-            "1",
-            "--processes",
-            "1",
-            *([] if "--keep" in rest else ["--keep", "0.5"]),
-        ]
+        rest += ["--seeds", "1", "--processes", "1"]
+        rest += [] if "--keep" in rest else ["--keep", "0.5"]
     return [command, *rest]

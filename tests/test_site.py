@@ -113,7 +113,7 @@ def test_links_of_the_readme_and_of_pages_work_on_a_code_host():
             continue  # they show files of another folder
         for link in links_of_markdown(path):
             file = path.parent / unquote(urldefrag(link)[0])
-            assert file.exists() or "examples" in file.parts, f"{name}: {link}"
+            assert file.exists(), f"{name}: {link}"
 
 
 def links_of_markdown(path):
