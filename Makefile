@@ -26,7 +26,8 @@ check: .venv/installed
 	.venv/bin/ruff format --check && .venv/bin/ruff check && .venv/bin/mypy && .venv/bin/lint-imports
 
 docs: .venv/installed
-	.venv/bin/python docs/pages.py && .venv/bin/python docs/results_page.py
+	.venv/bin/python docs/pages.py && .venv/bin/python docs/commands.py && .venv/bin/python docs/results_page.py
+	.venv/bin/python -m sphinx -q -E -W --keep-going docs site
 
 gallery: .venv/installed
 	mkdir -p gallery && cd gallery && for example in ../examples/*.py; do ../.venv/bin/python $$example || exit 1; done
@@ -52,7 +53,7 @@ sbom: .tools/installed
 		--pyproject pyproject.toml --output-reproducible --validate -o dist/sbom.cdx.json -
 
 clean:
-	rm -rf .venv .venv-core .tools .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist
+	rm -rf .venv .venv-core .tools site .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist
 
 .tools/installed: Makefile
 	$(PYTHON) -m venv .tools && .tools/bin/pip install -q pip==26.2 twine==7.0.0 uv==0.13.8 cyclonedx-bom==7.5.0 && touch .tools/installed

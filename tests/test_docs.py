@@ -42,6 +42,11 @@ def test_committed_pages_are_what_the_docstrings_give(tmp_path):
     assert written == committed, "run `python docs/pages.py`"
 
 
+def test_the_page_of_commands_is_what_the_commands_say():
+    page = runpy.run_path(str(DOCS / "commands.py"))["page"]
+    assert page() == (DOCS / "commands.md").read_text("utf-8"), "run `python docs/commands.py`"
+
+
 def test_tables_of_results_are_what_was_measured():
     fill = runpy.run_path(str(DOCS / "results_page.py"))["fill"]
     text = (DOCS / "results.md").read_text("utf-8")
