@@ -169,6 +169,15 @@ def test_processes_open_the_same_run(run, s3):
         np.testing.assert_array_equal(got, expected)
 
 
+def test_what_others_wrote_since_is_seen(s3, tmp_path):
+    writer, url = RunWriter(tmp_path / "run", samples=3, signals=["loss"]), f"{s3}/run"
+    for epoch in (1, 2):
+        writer.write_epoch({"loss": [0.5, 0.25, 0.125]})
+        other = fsspec.filesystem("s3", skip_instance_cache=True)
+        other.put(f"{tmp_path}/run/", f"{url}/", recursive=True)
+        assert Run(url).epochs == epoch
+
+
 def test_only_the_row_groups_of_a_range_are_read(proxy, s3, tmp_path):
     losses = np.random.default_rng(0).exponential(size=(2, 2 * CHUNK + 5)).astype(np.float32)
     more = {"entropy": losses, "margin": losses}
