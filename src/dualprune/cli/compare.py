@@ -28,7 +28,8 @@ def compare(
     method: Annotated[
         list[str] | None,
         typer.Option(
-            help="A method, or auto, which tries several; can be repeated. Default: dual+beta, random."
+            help="A method, or auto, which tries several; can be repeated. Default: dual+beta, "
+            "random."
         ),
     ] = None,
     keep: Annotated[
