@@ -15,7 +15,7 @@ from scipy.stats import t as student
 from dualprune import Coreset, choose, compare, prune, score, select
 from dualprune.coreset import Arm, Search, Share, Shares, digest
 from dualprune.data import Columns, in_memory, load
-from dualprune.errors import InputError
+from dualprune.errors import DamagedError, InputError
 from dualprune.experiments.grid import CANDIDATES, ROUNDS
 from dualprune.experiments.results import Line, read
 from dualprune.experiments.search import (
@@ -393,9 +393,12 @@ def test_cards_of_what_was_tried_are_read_as_they_were_written(tmp_path):
     assert Coreset.load(tmp_path).card == tried.card
     content = read_json(tmp_path / "card.json")
     assert content["search"] == asdict(search)
-    write_json(tmp_path / "card.json", content | {"shares": {"lose": "much"}})
-    with pytest.raises((OSError, ValueError), match="card"):
-        Coreset.load(tmp_path)
+    nothing = asdict(Search("random", 10, [Arm("random", 9, [0.5])]))
+    nothing["arms"][0]["accuracies"] = []
+    for damage in ({"shares": {"lose": "much"}}, {"search": nothing}, {"shares": {"tried": []}}):
+        write_json(tmp_path / "card.json", content | damage)
+        with pytest.raises(DamagedError, match="card"):
+            Coreset.load(tmp_path)
     del content["search"], content["shares"]  # as it was before there was auto
     write_json(tmp_path / "card.json", content)
     assert Coreset.load(tmp_path).card == coreset.card
@@ -429,7 +432,10 @@ COMPARE = {"methods": ["auto", "random"], "keep": [0.2], "seeds": 1}
 
 @pytest.fixture(scope="module")
 def compared(table, tmp_path_factory):
-    return compare(table, label="label", out=tmp_path_factory.mktemp("compared"), **COMPARE)
+    out, said = tmp_path_factory.mktemp("compared"), []
+    comparison = compare(table, label="label", out=out, **COMPARE, tell=said.append)
+    assert said[0] == "auto: at most 27 trainings for each of 1 shares and seeds"
+    return comparison
 
 
 def test_compare_takes_auto_and_counts_what_it_costs(compared):

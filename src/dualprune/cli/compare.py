@@ -27,7 +27,10 @@ def compare(
     out: Out,
     method: Annotated[
         list[str] | None,
-        typer.Option(help="A method; can be repeated. Default: dual+beta, random."),
+        typer.Option(
+            help="A method, or auto, which tries several; can be repeated. Default: dual+beta, "
+            "random."
+        ),
     ] = None,
     keep: Annotated[
         list[str] | None,

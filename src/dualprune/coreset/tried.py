@@ -1,11 +1,12 @@
 """What was tried before a choice: methods by `--method auto`, shares by `--keep auto`."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import sqrt
 from statistics import mean
 
 from dualprune.coreset.worth import Arm, Difference, in_points, paired, student
+from dualprune.errors import InputError
 
 BY_CHANCE = "random"
 """Name of the candidate that all others are compared with."""
@@ -22,6 +23,11 @@ class Search:
     kept: str
     held_out: int
     arms: list[Arm]
+
+    def __post_init__(self) -> None:
+        names = [arm.name for arm in self.arms]
+        if names[:1] != [BY_CHANCE] or self.kept not in names or _is_empty(self.arms):
+            raise InputError("a search has random first, what was kept, and accuracies of each")
 
     @property
     def trainings(self) -> int:
@@ -56,7 +62,7 @@ class Search:
                 f"{self.kept} was kept: no candidate was better by more than chance explains; "
                 f"{cost}"
             )
-        (arm,) = (arm for arm in self.arms if arm.name == self.kept)
+        arm = next(arm for arm in self.arms if arm.name == self.kept)
         beside = self.beside_random(arm)
         gain = f"{beside.points:.1f} ± {beside.spread:.1f} points over {beside.seeds} seeds"
         return f"{self.kept} was kept: better than random by {gain}; {cost}"
@@ -84,6 +90,11 @@ class Shares:
     keep: float
     held_out: int
     tried: list[Share]
+
+    def __post_init__(self) -> None:
+        keeps = [share.keep for share in self.tried]
+        if keeps[:1] != [1] or self.keep not in keeps or _is_empty(self.tried):
+            raise InputError("shares have all the data first, what was kept, and accuracies")
 
     @property
     def images(self) -> int:
@@ -135,15 +146,19 @@ class Shares:
         """
         cost = f"{self.trainings} trainings"
         if self.keep == 1:
-            most = max(share.keep for share in self.tried if share.keep < 1)
+            most = max((share.keep for share in self.tried if share.keep < 1), default=0)
             return (
                 f"everything was kept: every share up to {100 * most:.3g}% may lose more than "
                 f"{self.lose:g} points; {cost}"
             )
-        (share,) = (share for share in self.tried if share.keep == self.keep)
+        share = next(share for share in self.tried if share.keep == self.keep)
         low, high = self.interval(share)
         return (
             f"{100 * self.keep:.3g}% of the data lose {self.loss(share).points:.1f} points "
             f"(95 % interval {low:.1f} to {high:.1f}), within {self.lose:g}; all the data reach "
             f"{100 * mean(self.tried[0].accuracies):.1f} %; {cost}"
         )
+
+
+def _is_empty(measured: Sequence[Arm | Share]) -> bool:
+    return not all(one.accuracies for one in measured)

@@ -14,8 +14,8 @@ from dualprune.experiments.accuracy import cost_table
 from dualprune.experiments.grid import Grid, Row, same_cost
 from dualprune.experiments.present import present, tabulate
 from dualprune.experiments.results import Line
-from dualprune.experiments.runner import OURS, InThisProcess, run, run_loaded, workplace
-from dualprune.experiments.search import candidates
+from dualprune.experiments.runner import OURS, InThisProcess, missing, run, run_loaded, workplace
+from dualprune.experiments.search import candidates, most_trainings
 from dualprune.experiments.setting import Setting
 from dualprune.experiments.table import Table, as_markdown
 from dualprune.files import on_disk, refuse_foreign
@@ -117,6 +117,9 @@ def compare(
     seen = f" of {how.size} x {how.size}" if isinstance(samples, Images) and samples.files else ""
     setting = replace(setting, about=f"{Path(name_of(data)).name}{seen}, {setting.about}")
     grid = grid_of(setting, methods, [1 - k / len(samples) for k in budgets])
+    if cells := sum(cell.row.is_auto for cell in missing(grid, out)):
+        most = most_trainings(len(candidates(setting, grid.pruned[0])))
+        tell(f"auto: at most {most} trainings for each of {cells} shares and seeds")
     return run_and_present(grid, out, processes, tell, watch)
 
 
