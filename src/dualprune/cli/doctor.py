@@ -38,7 +38,8 @@ def _examine_scores(run: Path, health: Health) -> list[Path]:
                 ScoreParts.open(path).check()
             else:
                 Scored.load(path)
-    return [*paths, *(path / entry.name for path in paths for entry in entries(path))]
+    folders = [path for path in paths if path.is_dir()]
+    return [*paths, *(path / entry.name for path in folders for entry in entries(path))]
 
 
 def _examine_checkpoint(folder: Path, health: Health) -> list[Path]:
