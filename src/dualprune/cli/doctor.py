@@ -37,7 +37,8 @@ def _examine_scores(run: Place, health: Health) -> list[Place]:
                 ScoreParts.open(path).check()
             else:
                 Scored.load(path)
-    return [*paths, *(path / entry.name for path in paths for entry in entries(path))]
+    folders = [path for path in paths if path.is_dir()]
+    return [*paths, *(path / entry.name for path in folders for entry in entries(path))]
 
 
 def _examine_checkpoint(folder: Place, health: Health) -> list[Place]:
