@@ -7,7 +7,7 @@ TORCH = torch==2.13.0
 CORE = $(addprefix tests/test_,$(addsuffix .py,coreset data_npz data_rows data_tables data_texts \
 	features_methods geometry method run scores select* several_runs signals_on_disk signatures values waves without_torch))
 
-.PHONY: demo test core slow check bench torture docs gallery release lock sbom clean
+.PHONY: demo test core slow check bench torture docs release lock sbom clean
 
 demo: .venv/installed
 	.venv/bin/dualprune demo
@@ -28,10 +28,6 @@ check: .venv/installed
 docs: .venv/installed
 	.venv/bin/python docs/pages.py && .venv/bin/python docs/commands.py && .venv/bin/python docs/results_page.py
 	.venv/bin/python -m sphinx -q -E -W --keep-going docs site
-
-gallery: .venv/installed
-	mkdir -p gallery && cd gallery && for example in ../examples/*.py; do ../.venv/bin/python $$example || exit 1; done
-	cp gallery/*.png docs/gallery/
 
 bench: .venv/installed
 	.venv/bin/python -m benchmarks

@@ -13,7 +13,7 @@ from PIL import Image
 from dualprune import Run
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
-PICTURES = "../docs/gallery"
+PICTURES = "../docs/images/gallery"
 SMALLEST = {
     "beta_moves": 300,
     "from_losses": 12,
