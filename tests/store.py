@@ -3,7 +3,6 @@
 import http.client
 import itertools
 import logging
-import os
 import threading
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -124,8 +123,3 @@ def proxy_to(address):
         server.shutdown()
         server.server_close()
         thread.join()
-
-
-def environment(address):
-    """Give the environment of a process that uses the server."""
-    return os.environ | ENVIRONMENT | {"FSSPEC_S3_ENDPOINT_URL": address}
