@@ -367,6 +367,7 @@ def check_refused(wrong, *words):
         ("prune nowhere --keep 0.5", "there is no data 'nowhere'"),
         ("prune NPZ --keep 0.5 --recipe soup", "there is no recipe 'soup'"),
         ("prune NPZ --keep 0.5 --model gpt", "there is no model 'gpt'"),
+        (f"prune NPZ --keep 0.5 --model {'9' * 300}", "there is no model '999"),
         ("prune NPZ --keep 0.5 --method best", "there is no method 'best'"),
         ("prune NPZ --keep 0.5 --method dual+best", "there is no method 'dual+best'"),
         ("prune NPZ --keep 0.5 --method top", "top needs a score"),
