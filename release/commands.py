@@ -14,6 +14,7 @@ from dualprune import Run
 LACKING = {
     "torch": "this needs torch, which is not installed: pip install 'dualprune[torch]'",
     "report": "the page needs Bokeh: pip install 'dualprune[report]'",
+    "s3": "s3://bucket/run needs s3fs, which is not installed: pip install 'dualprune[s3]'",
     "ray": "this needs ray, which is not installed: pip install 'dualprune[ray]'",
 }
 COMMANDS = {
@@ -28,6 +29,7 @@ COMMANDS = {
     "score dual run --out scores.parquet": "",
     "select beta run --score scores.parquet --keep 0.3 --out small": "",
     "select top run --keep 0.3 --engine ray --out by-ray": "ray",
+    "push run s3://bucket/run": "s3",
     "edit small --drop ids.csv --out smaller": "",
     "report small --run run --out page.html": "report",
     "record digits --epochs 2 --out recorded": "torch",

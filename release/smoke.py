@@ -4,6 +4,7 @@ Imports are inside the functions: each environment lacks what the others have.
 """
 # ruff: noqa: PLC0415
 
+import os
 import sys
 from contextlib import chdir
 from pathlib import Path
@@ -152,6 +153,22 @@ def ray():
     assert here.ids.tolist() == there.ids.tolist()
 
 
+def s3():
+    """A run on a store; a server that is not there is told of in words, without credentials."""
+    here = dualprune.choose(recorded(), "dual+beta", keep=0.3)
+    dualprune.push("run", "memory://bucket/run")
+    there = dualprune.choose("memory://bucket/run", "dual+beta", keep=0.3)
+    assert here.ids.tolist() == there.ids.tolist()
+    nobody = {"FSSPEC_S3_ENDPOINT_URL": "http://127.0.0.1:9", "AWS_MAX_ATTEMPTS": "1"}
+    os.environ |= nobody | {"AWS_ACCESS_KEY_ID": "one", "AWS_SECRET_ACCESS_KEY": "hidden"}
+    try:
+        dualprune.Run("s3://bucket/run")
+    except dualprune.StoreError as error:
+        said = str(error)
+    assert "s3://bucket/run" in said
+    assert "hidden" not in said
+
+
 def fast():
     """Large arrays are scored by numba, with the same bits as numpy."""
     from dualprune.score import dual, windows
@@ -195,7 +212,8 @@ def knn():
 
 
 USES = {
-    use.__name__: use for use in (core, torch, sklearn, lightning, hf, ray, fast, report, plot, knn)
+    use.__name__: use
+    for use in (core, torch, sklearn, lightning, hf, ray, s3, fast, report, plot, knn)
 }
 
 if __name__ == "__main__":
