@@ -37,7 +37,7 @@ def _examine_scores(run: Place, health: Health) -> list[Place]:
                 ScoreParts.open(path).check()
             else:
                 Scored.load(path)
-    folders = [path for path in paths if path.is_dir()]
+    folders = [path for path in paths if is_folder(path)]
     return [*paths, *(path / entry.name for path in folders for entry in entries(path))]
 
 
