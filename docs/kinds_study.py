@@ -26,7 +26,7 @@ import numpy as np
 
 from dualprune.coreset.worth import ALL, ANEW, SHORTER, Arm, Check, Difference
 from dualprune.data import Columns, load, validation_split
-from dualprune.experiments.grid import WHOLE, Grid
+from dualprune.experiments.grid import WHOLE, Grid, Row
 from dualprune.experiments.results import Line
 from dualprune.experiments.runner import run_loaded
 from dualprune.experiments.setting import Setting
@@ -37,9 +37,9 @@ from dualprune.workflows.comparing import grid_of
 
 RESULTS = Path(__file__).with_suffix(".jsonl")
 KEY = ("data", "wrong", "pruned", "method", "seed")
-OURS = "dual+beta"
+OURS, FORMER = "dual+beta", "dual+beta, c_D 3"
 SCORES = ("dual", "dyn_unc", "el2n", "forgetting", "aum", "entropy", "tdds", "ccs")
-RIVALS = ("random", ANEW, SHORTER, *SCORES)
+RIVALS = ("random", ANEW, SHORTER, FORMER, *SCORES)
 WRONG, PRUNED, SEEDS = (0.0, 0.2), (0.5, 0.9), 3
 HELD_OUT, MOST, PROCESSES = 0.2, 10_000, 2
 
@@ -68,8 +68,9 @@ def study(path: Path, out: Path) -> None:
 def grid(setting: Setting, wrong: float) -> Grid:
     """Give every method, and two ways to train that take as long but need no recording."""
     methods = grid_of(setting, (OURS, "random", *SCORES), PRUNED)
+    rows = (*methods.rows, Row(FORMER, OURS, select={"c_d": 3.0}))
     name, shift = f"{setting.name}, {wrong:.0%} wrong", {"labels": wrong} if wrong else {}
-    return replace(methods, name=name, shift=shift)
+    return replace(methods, name=name, shift=shift, rows=rows)
 
 
 def measured(line: Line) -> dict[str, Any]:

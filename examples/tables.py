@@ -1,4 +1,4 @@
-"""Tables: a step of scikit-learn that prunes rows, and where it loses.
+"""Tables: a step of scikit-learn that prunes rows, and a setting with which it loses.
 
     python examples/tables.py [SEEDS]
 
@@ -14,15 +14,21 @@ from sklearn.datasets import load_breast_cancer, load_digits
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.model_selection import train_test_split
 
+from dualprune import Method
 from dualprune.integrations.sklearn import CoresetSampler
 from dualprune.report.figures import figure
 
 seeds = int(sys.argv[1]) if len(sys.argv) > 1 else 3
 tables = {"digits, 10 classes": load_digits, "breast cancer, 2 classes": load_breast_cancer}
-shares, methods = (0.1, 0.3, 0.5, 0.7, 0.9), ("dual+beta", "random")
+methods = {
+    "dual+beta": "dual+beta",
+    "dual+beta, c_D 3": Method("dual", "beta", select_knobs={"c_d": 3.0}),
+    "random": "random",
+}
+shares = (0.1, 0.3, 0.5, 0.7, 0.9)
 
 
-def accuracy(method: str, keep: float, load: object, seed: int) -> float:
+def accuracy(method: str | Method, keep: float, load: object, seed: int) -> float:
     """Train on a part of a table with wrong labels; give the accuracy on right ones."""
     x, test_x, y, test_y = train_test_split(*load(return_X_y=True), random_state=seed)
     rng, classes = np.random.default_rng(seed), y.max() + 1
@@ -35,9 +41,9 @@ def accuracy(method: str, keep: float, load: object, seed: int) -> float:
 
 canvas = figure(10, 4)
 for axes, (name, load) in zip(canvas.subplots(1, 2), tables.items(), strict=True):
-    for method in methods:
+    for label, method in methods.items():
         runs = [[accuracy(method, k, load, seed) for k in shares] for seed in range(seeds)]
-        axes.plot(shares, np.mean(runs, axis=0), marker="o", label=method)
+        axes.plot(shares, np.mean(runs, axis=0), marker="o", label=label)
     full = np.mean([accuracy("random", 1, load, seed) for seed in range(seeds)])
     axes.axhline(full, color="grey", linestyle=":", label="all rows")
     axes.set(title=name, xlabel="share kept", ylabel="accuracy")
