@@ -60,7 +60,7 @@ def smallest(words):
         small = ["--scale", "smoke", "--dry-run", "--out", "planned"]
         return ["reproduce", *rest[:1], *(small if rest else [])]
     rest = ["tiny.npz" if word in ("digits", "cifar10") else word for word in rest]
-    rest = [word for word in rest if word != "--download"]
+    rest = [word.replace("s3://", "memory://") for word in rest if word != "--download"]
     of_images = any(word.startswith(("photos", "tiny")) for word in rest)
     if command in ("prune", "record", "train", "compare") and of_images and "--run" not in rest:
         rest += ["--recipe", "digits"]

@@ -18,7 +18,7 @@ import polars as pl
 import pytest
 
 from dualprune import Method, Run, choose
-from dualprune.cli import engine
+from dualprune.cli import engine, progress
 from dualprune.errors import DamagedError, InputError
 from dualprune.signatures import Array
 
@@ -235,7 +235,7 @@ def test_a_run_that_was_recorded_anew_is_refused(tmp_path):
 
 
 def test_passes_over_ranges_say_how_far_they_are(monkeypatch, capsys):
-    monkeypatch.setattr(engine, "_SECONDS", -1.0)
+    monkeypatch.setattr(progress, "_SECONDS", -1.0)
     each = engine._watched(map)
     assert list(each(abs, iter([-1, 2, -3]))) == [1, 2, 3]
     assert list(each(abs, [-4])) == [4]
