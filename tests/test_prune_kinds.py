@@ -127,6 +127,14 @@ def test_rows_of_a_table_say_how_columns_were_read(table, tmp_path):
     assert len(columns) == 3
 
 
+def test_a_folder_with_the_name_of_a_model_is_no_checkpoint(table, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("auto", "mlp"):
+        (tmp_path / name).mkdir()
+    coreset = prune(table, label="y", keep=0.5, out="pruned", epochs=10)
+    assert (coreset.card.training.recipe, coreset.card.training.model) == ("table", "mlp")
+
+
 def test_ignored_columns_are_not_read(table, tmp_path):
     data, _ = load(table, columns=Columns(label="y", ignore=("when", "colour")))
     assert [line.partition(":")[0] for line in data.described()] == ["x"]

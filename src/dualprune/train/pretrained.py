@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterator, Sequence
 from hashlib import sha256
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,8 @@ def is_checkpoint(model: object) -> bool:
     >>> is_checkpoint("bert-tiny/checkpoint-12"), is_checkpoint("bag")
     (True, False)
     """
-    if not isinstance(model, str) or any(model in names for names in MODELS.values()):
+    names = {"auto", *chain(*MODELS.values())}  # which a folder may have, too
+    if not isinstance(model, str) or model in names:
         return False
     return "/" in model or os.path.isdir(model)  # noqa: PTH112 - a name too long for a path is none
 
