@@ -30,7 +30,7 @@ with needing("sklearn"):
     from sklearn.utils.multiclass import check_classification_targets
     from sklearn.utils.validation import validate_data
 
-_SELECT = {"c_d": 0.5}  # as the recipe of tables, where that lost to random nowhere
+_SELECT = {"c_d": 0.5}  # as the recipe of tables, see docs/kinds.md
 _FIRST_TREES: dict[str, Callable[[int], Any]] = {
     "iteration_range": lambda trees: (0, trees),  # XGBoost
     "num_iteration": lambda trees: trees,  # LightGBM
