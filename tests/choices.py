@@ -46,6 +46,8 @@ WITH_KNOBS = [
     ("dual+beta", {}, {"floor": 5}),
     ("dual+beta", {}, {"c_d": 5.5, "concentration": 10.0, "anchor": 3}),
     ("dual+beta", {}, {"mu": 0.0}),
+    ("dual+beta", {}, {"c_d": None}),
+    ("el2n+beta", {}, {"c_d": None}),
     ("aum_prob+stratified", {}, {"strata": 10, "cut_off": 0.1}),
     ("dual+d2", {}, {"scope": "global", "cut_off": 0.1}),
     ("dual+boss", {}, {"cut_off": 0.1, "alpha": 1.5}),
@@ -77,7 +79,7 @@ def _outcome(run, name, score, select, pruned):
             method,
             score_knobs={**method.score_knobs, **score},
             select_knobs={**method.select_knobs, **select},
-        )
+        ).with_defaults({"c_d": 3.0})  # as the tables of docs/results.md
         arrays = Arrays([run] * method.runs, epochs=method.epochs or 20, features=method.features)
         k = budget(run.samples, prune=pruned)
         return choose_from(arrays, method, k=k, seed=SEED).card.ids_sha256

@@ -30,7 +30,7 @@ from dualprune.experiments.search import (
 )
 from dualprune.experiments.setting import Setting, held_out_ids
 from dualprune.files import read_json, write_json
-from dualprune.method import FLOOR, Method
+from dualprune.method import FLOOR, Method, find_method
 from dualprune.report.facts import gather
 from dualprune.report.page.steps import another_share, places
 from dualprune.report.page.summary import repeat
@@ -41,8 +41,7 @@ from .commands import contents, dualprune, files, killed_when
 
 SAMPLES = 240
 DIGITS = "tests/runs/digits"
-OF_TABLES = [row.name for row in CANDIDATES]
-NAMES = [name for name in OF_TABLES if name != "dual+beta"]  # which has c_D 3, too
+NAMES = [row.name for row in CANDIDATES]
 
 
 def two_clouds(share_of_noise):
@@ -149,7 +148,7 @@ def test_the_cost_is_said_first_and_told_in_the_card(found):
     (first,) = (
         n for n, line in enumerate(lines) if "auto: at most 28 trainings, about 1 min" in line
     )
-    assert all(f"{name}" in lines[first] for name in OF_TABLES)
+    assert all(f"{name}" in lines[first] for name in NAMES)
     assert not any("1 of 8: " in line for line in lines[:first])
     card = Coreset.load(out).card
     values = [line.values for line in read(out / "auto/results.jsonl")]
@@ -162,7 +161,7 @@ def test_what_was_tried_is_in_the_card_the_page_and_the_terminal(found):
     out, said = found
     search = Coreset.load(out).card.search
     lines = read(out / "auto/results.jsonl")
-    assert [arm.name for arm in search.arms] == OF_TABLES
+    assert [arm.name for arm in search.arms] == NAMES
     for arm in search.arms:
         own = [line for line in lines if line.row == arm.name]
         assert arm.accuracies == [line.values["accuracy"] for line in own]
@@ -208,7 +207,7 @@ def test_a_search_that_was_killed_resumes_to_the_same_choice(found, table, tmp_p
     command = ("prune", table, "--label", "label", "--run", found[0], "--out", out, *AUTO)
     killed_when(lambda: results.exists() and len(read(results)) >= 9, *command)
     before = len(read(results))
-    assert before < most_trainings(len(OF_TABLES))
+    assert before < most_trainings(len(NAMES))
     code, _, said = dualprune(*command)
     assert code == 0, said
     card, whole = Coreset.load(out).card, Coreset.load(found[0]).card
@@ -229,10 +228,7 @@ def test_a_candidate_that_cannot_keep_to_a_floor_is_left_out(found, table, tmp_p
         raise KeyboardInterrupt(line)
 
     words = {"label": "label", "run": found[0], "out": tmp_path, "keep": 0.2, "method": "auto"}
-    for flags, expected in (
-        ({}, OF_TABLES),
-        ({"floor": 3}, [name for name in OF_TABLES if name != "ccs"]),
-    ):
+    for flags, expected in (({}, NAMES), ({"floor": 3}, [name for name in NAMES if name != "ccs"])):
         with pytest.raises(KeyboardInterrupt) as said:
             prune(table, **words, **flags, tell=stop)
         assert str(said.value).endswith(f"to find which of {'; '.join(expected)}")
@@ -258,9 +254,20 @@ def test_what_cannot_be_found_is_refused_at_once(table, tmp_path, flags, wrong):
     assert not files(tmp_path)
 
 
-def test_choose_has_nothing_to_train_with():
+def test_choose_trains_nothing_and_takes_the_c_d_that_it_finds():
+    auto = choose(DIGITS, "auto", keep=0.3)
+    assert auto.card == choose(DIGITS, "dual+beta", keep=0.3).card
+    assert auto.card.values["c_d"] > 0
+
+
+def test_a_method_cannot_be_called_auto_where_nothing_is_found():
     with pytest.raises(InputError, match=r"`dualprune prune DATA --method auto`.* name a method"):
-        choose(DIGITS, "auto", keep=0.3)
+        find_method("auto", 0.7)
+
+
+def test_a_recipe_with_a_published_c_d_has_one_candidate_less(ground):
+    published = replace(ground.setting, train={"select": {"c_d": 5.5}})
+    assert list(candidates(published, 0.7)) == [name for name in NAMES if name != "dual+beta"]
 
 
 # ------------------------------------------------------------- the rules, with accuracies by hand
@@ -307,7 +314,7 @@ def test_the_better_half_goes_on_with_more_seeds_until_one_is_left(ground):
     ]
     assert [grid.seeds for grid in grids] == list(ROUNDS)
     assert result.kept == NAMES[-1]
-    assert result.trainings == most_trainings(len(NAMES)) == 27
+    assert result.trainings == most_trainings(len(NAMES)) == 28
 
 
 def test_random_is_kept_at_once_where_it_is_ahead_with_three_seeds(ground):
@@ -446,7 +453,7 @@ def test_compare_takes_auto_and_counts_what_it_costs(compared):
     comparison = compared
     lines = {line.row: line.values for line in comparison.lines}
     tried, kept = lines["auto"]["auto"], lines["auto"]["auto"]["kept"]
-    assert {arm["name"] for arm in tried["arms"]} == set(OF_TABLES)
+    assert {arm["name"] for arm in tried["arms"]} == set(NAMES)
     images = sum(arm["images"] * len(arm["accuracies"]) for arm in tried["arms"])
     recorded = recipes()["table"].record * round(0.9 * SAMPLES)
     assert lines["auto"]["recorded"] == images + recorded

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from dualprune import Coreset, Recorder, Run, choose
+from dualprune import Coreset, Method, Recorder, Run, choose
 from dualprune.errors import DamagedError, InputError
 from dualprune.files import read_json, write_json
 from dualprune.report.facts import gather
@@ -53,7 +53,8 @@ def test_scores_of_format_1_are_read():
 def test_a_coreset_of_format_1_is_chosen_again_from_its_run():
     old = Coreset.load(OLD / "selected")
     assert old.card.runs == [Run(OLD_RUN).fingerprint]
-    again = choose(OLD_RUN, "dual+beta", keep=len(old), floor=0, seed=old.card.seed)
+    method = Method("dual", "beta", select_knobs={"c_d": old.card.select_knobs["c_d"]})
+    again = choose(OLD_RUN, method, keep=len(old), floor=0, seed=old.card.seed)
     assert again.ids.tolist() == old.ids.tolist()
 
 

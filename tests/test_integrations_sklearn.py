@@ -56,7 +56,7 @@ def test_the_choice_is_that_of_the_scores_and_selectors_on_what_the_model_believ
         model.partial_fit(x, y, classes=[0, 1])
         beliefs.append(model.predict_proba(x)[np.arange(300), y])
     scores, seed = score.dual(np.stack(beliefs)), np.random.RandomState(3).randint(2**31)
-    kept = select.beta(scores, np.mean(beliefs, axis=0), k=90, seed=seed, c_d=0.5)
+    kept = select.beta(scores, np.mean(beliefs, axis=0), k=90, seed=seed)
     np.testing.assert_allclose(sampler.scores_, scores, rtol=1e-6)
     assert sampler.sample_indices_.tolist() == kept.tolist()
 

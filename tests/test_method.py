@@ -29,7 +29,11 @@ def test_a_name_chooses_what_score_and_selector_choose_by_hand(run):
     k, by_hand = 431, select.beta(score.dual(p), score.confidence(p), k=431, seed=4)
     coreset = choose(RUNS / "digits", "dual+beta", keep=k, floor=0, seed=4)
     np.testing.assert_array_equal(coreset.ids, by_hand)
-    assert coreset.card.select_knobs["c_d"] == 3.0
+    notes = select.Notes()
+    select.beta(score.dual(p), score.confidence(p), k=431, seed=4, notes=notes)
+    assert coreset.card.select_knobs["c_d"] is None
+    assert coreset.card.values == notes.values
+    assert notes.values.keys() == {"mu", "c_d"}
     assert coreset.card.runs == [run.fingerprint]
     assert coreset.mask.sum() == k
     np.testing.assert_array_equal(np.flatnonzero(coreset.mask), by_hand)

@@ -231,11 +231,13 @@ def test_what_if_is_what_the_library_keeps(run, knobs):
     facts = gather(run, chosen(run, **knobs))
     what_if, p = facts.what_if, run["target_prob"]
     for k in (1, 7, 20, 45, 60):
-        a, b = parameters(
-            what_if.mu, 1 - k / SAMPLES, c_d=what_if.c_d, concentration=what_if.concentration
+        notes = select.Notes()
+        expected = select.beta(
+            score.dual(p), score.confidence(p), k=k, seed=5, notes=notes, **knobs
         )
+        c_d = notes.values["c_d"] if what_if.c_d is None else what_if.c_d
+        a, b = parameters(what_if.mu, 1 - k / SAMPLES, c_d=c_d, concentration=what_if.concentration)
         keys = what_if.keys - log_density(facts.confidence, a, b)
-        expected = select.beta(score.dual(p), score.confidence(p), k=k, seed=5, **knobs)
         assert np.sort(np.argsort(keys)[:k]).tolist() == expected.tolist()
 
 
@@ -243,7 +245,7 @@ def test_what_if_of_other_methods_has_the_defaults(run):
     facts = gather(run, choose(run, "random", keep=20, seed=9))
     plain = gather(run, None)
     np.testing.assert_array_equal(facts.what_if.keys, plain.what_if.keys)
-    assert (facts.what_if.c_d, facts.what_if.concentration) == (3.0, 15.0)
+    assert (facts.what_if.c_d, facts.what_if.concentration) == (None, 15.0)
     assert facts.score_name == "dual"
 
 

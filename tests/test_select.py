@@ -178,6 +178,7 @@ def test_knobs_of_another_type_are_refused_by_name(fn):
     for name, knob in knobs(fn).items():
         kinds = {int: ("3", 2.5, True), float: ("3", True, np.nan, np.inf)}
         kinds[int | float] = ("3", True, np.nan, np.inf, 1.5, -1)
+        kinds[float | None] = kinds[float]
         for wrong in kinds.get(knob.annotation, ([1], 3)):
             with pytest.raises(InputError, match=f"^{name} (must be|is a confidence)"):
                 fn(**data_for(fn), k=9, seed=0, **{name: wrong})

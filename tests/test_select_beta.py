@@ -1,5 +1,7 @@
 """Beta: weights, and the law of the draw."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -88,7 +90,8 @@ def test_the_draw_is_that_of_one_after_the_other_by_weight(scores, confidence, k
     density = beta_distribution(a, b).pdf(confidence)
     exact = successive_draws_by_hand((np.array(scores) * density).tolist(), k)
     arrays = np.array(scores, float), np.array(confidence)
-    counts = frequencies(lambda seed: beta(*arrays, k=k, seed=seed, mu=0.3), len(scores), k, seeds)
+    draw = partial(beta, *arrays, k=k, mu=0.3, c_d=3.0)
+    counts = frequencies(lambda seed: draw(seed=seed), len(scores), k, seeds)
     expected = np.array(list(exact.values())) * seeds
     seen = np.array([counts.get(ids, 0) for ids in exact])
     assert expected.min() > 5, "cells too rare for a chi-square test"
@@ -210,7 +213,7 @@ def test_the_draw_can_be_repeated_from_its_keys():
     a, b = parameters(0.3, 1 - 9 / SAMPLES, c_d=3.0, concentration=15.0)
     weights = log_weights(data["scores"], data["confidence"], a, b)
     keys = draw_keys(uniform(7, 0, SAMPLES, stream=BETA), weights)
-    assert sorted(np.argsort(keys)[:9]) == beta(**data, k=9, seed=7, mu=0.3).tolist()
+    assert sorted(np.argsort(keys)[:9]) == beta(**data, k=9, seed=7, mu=0.3, c_d=3.0).tolist()
 
 
 def test_fewer_samples_than_the_anchor_wants_are_all_used():

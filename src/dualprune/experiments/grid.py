@@ -117,7 +117,7 @@ CANDIDATES = (
     Row("dual+beta, c_D 1", "dual+beta", select={"c_d": 1.0}),
     Row("dual+beta, c_D 3", "dual+beta", select={"c_d": 3.0}),
     Row("dual+beta, c_D 5.5", "dual+beta", select={"c_d": 5.5}),
-    Row("dual+beta", "dual+beta"),  # with the c_D of the recipe, where that is another one
+    Row("dual+beta", "dual+beta"),  # with the c_D of the recipe, or the one that is found
     Row("ccs", "ccs"),
     Row("dyn_unc", "dyn_unc"),
     Row("dual", "dual"),

@@ -65,8 +65,9 @@ def _selections(cells: Sequence[Cell], folder: Path, home: Path) -> Iterator[Pat
         coreset = chosen(cell, home)
         card, confidence = coreset.card, coreset.columns["confidence"]
         variability, _ = _place(cells, home, card.epochs)
-        knobs = {name: card.select_knobs[name] for name in ("c_d", "concentration")}
-        a, b = parameters(card.values["mu"], cell.pruned, **knobs)
+        c_d = card.values.get("c_d", card.select_knobs["c_d"])
+        concentration = card.select_knobs["concentration"]
+        a, b = parameters(card.values["mu"], cell.pruned, c_d=c_d, concentration=concentration)
         log_weight = log_weights(coreset.columns["score"], confidence, a, b)
         weight = np.exp(log_weight - log_weight.max())
         panels = figure(13, 4)

@@ -30,7 +30,6 @@ with needing("sklearn"):
     from sklearn.utils.multiclass import check_classification_targets
     from sklearn.utils.validation import validate_data
 
-_SELECT = {"c_d": 0.5}  # as the recipe of tables, see docs/kinds.md
 _FIRST_TREES: dict[str, Callable[[int], Any]] = {
     "iteration_range": lambda trees: (0, trees),  # XGBoost
     "num_iteration": lambda trees: trees,  # LightGBM
@@ -55,8 +54,7 @@ class CoresetSampler(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
         How much to keep: 0.3, "30%" or a number of samples.
     method
         A name such as ``dual+beta`` or ``el2n``, or a `Method`, also with functions of your own;
-        not one that reads features or averages recordings. Where it does not say `c_d` itself,
-        that is 0.5 (`docs/sklearn.md`). Compare it with ``random``.
+        not one that reads features or averages recordings. Compare it with ``random``.
     rounds
         How many passes over the data, or trees per class, to watch.
     balance, floor
@@ -157,7 +155,6 @@ class CoresetSampler(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
 def _usable(method: str | Method, pruned: float, *, rounds: int) -> Method:
     """Find a method, and refuse one that needs more than can be watched."""
     method = find_method(method, pruned) if isinstance(method, str) else method
-    method = method.with_defaults(_SELECT)
     unknown = sorted(needs([method]) - {"labels", *DEFAULT})
     if unknown or method.runs > 1:
         reason = f"reads {unknown[0]}" if unknown else f"averages {method.runs} recordings"

@@ -17,7 +17,7 @@ from dualprune.errors import InputError
 from dualprune.files import Place, place, remove_folder
 from dualprune.method.arrays import Arrays
 from dualprune.method.classes import class_sizes, for_classes, short_classes, warn_of_short
-from dualprune.method.named import Method, find_method
+from dualprune.method.named import AUTO, Method, find_method
 from dualprune.method.parts import choose_in_parts, columns_for
 from dualprune.run import Run
 from dualprune.run.ranges import Map, ranges
@@ -52,7 +52,8 @@ def choose(
         A run, its folder or URL; several for a method that averages over recordings.
     method
         A name such as ``dual+beta``, ``el2n`` or ``ccs``, or a `Method`, also with functions of
-        your own.
+        your own. ``auto`` is what suits a recording without any training: ``dual+beta``, which
+        finds its c_D.
     keep
         How much to keep: 0.3, "30%" or a number of samples.
     prune
@@ -78,8 +79,8 @@ def choose(
     >>> coreset = dualprune.choose("tests/runs/digits", "dual+beta", keep=0.3)
     >>> coreset
     Coreset(431 of 1,438: dual+beta, seed 0)
-    >>> coreset.card.select_knobs["c_d"], round(coreset.card.values["mu"], 2)
-    (3.0, 0.45)
+    >>> coreset.card.values["c_d"], round(coreset.card.values["mu"], 2)
+    (0.1, 0.45)
     """
     several = [runs] if isinstance(runs, Run | str | os.PathLike | OnStore) else runs
     opened = [run if isinstance(run, Run) else Run(run) for run in several]
@@ -88,7 +89,7 @@ def choose(
     readable = opened[0].readable
     k = budget(readable, keep=keep, prune=prune)
     if isinstance(method, str):
-        method = find_method(method, 1 - k / readable)
+        method = find_method("dual+beta" if method == AUTO else method, 1 - k / readable)
     if len(opened) < method.runs:
         raise InputError(f"{method.name} averages {method.runs} runs, got {len(opened)}")
     method = for_classes(method, balance, floor, labels=opened[0].has("labels"))

@@ -27,13 +27,15 @@ class WhatIf:
     `keys` are ln(-ln u) - ln s, shape (samples,); the samples kept are those with the smallest keys
     minus the log density of the confidence, as far as the classes' `balance` or `floor` leaves
     room. Scores of zero come last, in random order; NaN is without a score. `mean_confidence` is
-    that of several runs, None where one was recorded.
+    that of several runs, None where one was recorded. Where `c_d` is None, the page finds it for
+    every share, from `log_scores`.
     """
 
     keys: Array
+    log_scores: Array
     mean_confidence: Array | None
     mu: float
-    c_d: float
+    c_d: float | None
     concentration: float
     balance: Balance
     floor: int | float
@@ -153,11 +155,13 @@ def _what_if(scores: Array | None, arrays: Arrays, coreset: Coreset | None) -> W
     if mu is None:
         mu = anchor_confidence(scores, confidence, tie_keys, anchor=values["anchor"])
     with np.errstate(divide="ignore"):
-        keys = draw_keys(uniform(seed, 0, len(scores), stream=BETA), np.log(scores))
+        log_scores = np.log(scores)
+    keys = draw_keys(uniform(seed, 0, len(scores), stream=BETA), log_scores)
     zero = np.flatnonzero(scores == 0)
     keys[zero[np.argsort(tie_keys[zero])]] = _BEHIND_ALL * (1 + np.arange(len(zero)))
     names = ("c_d", "concentration", "balance", "floor", "unscored")
-    return WhatIf(arrays.by_id(keys), mean, mu, **{name: values[name] for name in names})
+    known = {name: values[name] for name in names}
+    return WhatIf(arrays.by_id(keys), arrays.by_id(log_scores), mean, mu, **known)
 
 
 def _knobs(card: Card | None, arrays: Arrays, some_unscored: bool) -> dict[str, Any]:

@@ -13,6 +13,7 @@ weights from becoming zero. With a larger c_D hard samples are preferred up to a
 higher share pruned.
 """
 
+from collections.abc import Callable
 from functools import partial
 
 import numpy as np
@@ -21,6 +22,7 @@ from dualprune.arguments import checked
 from dualprune.errors import InputError
 from dualprune.select.blocked import Choice, choose_balanced, facts_of, scored_of
 from dualprune.select.candidates import Balance, Notes, Unscored, check_budget, choose
+from dualprune.select.ease import find_c_d, sampled
 from dualprune.select.keys import BETA, TIES, smallest, ties, uniform, uniform_at
 from dualprune.select.waves import Block, Order, Waves, counted
 from dualprune.signatures import Array
@@ -38,7 +40,7 @@ def beta(
     *,
     k: int,
     seed: int,
-    c_d: float = 3.0,
+    c_d: float | None = None,
     concentration: float = 15.0,
     anchor: int = 10,
     mu: float | None = None,
@@ -58,8 +60,8 @@ def beta(
         Scores whose best samples anchor mu, if not `scores`; shape (samples,).
     c_d
         The larger, the higher the share pruned up to which hard samples are preferred. Published
-        with ResNets: 5.5 for CIFAR-10, 4 for CIFAR-100, 11 for ImageNet; the default is for other
-        data.
+        with ResNets: 5.5 for CIFAR-10, 4 for CIFAR-100, 11 for ImageNet. None finds the one whose
+        choice is a little easier than all the samples (`dualprune.select.ease`).
     concentration
         C, how narrow the density is.
     anchor
@@ -113,6 +115,10 @@ def beta(
     if mu is None:
         raise InputError(_NO_MU)
     notes.values["mu"] = mu
+    if c_d is None:
+        at = sampled(0, samples, samples)
+        looked_at = None if scores is None else scores[at], confidence[at]
+        c_d = notes.values["c_d"] = _found(*looked_at, mu, k / samples, concentration)
     a, b = parameters(mu, 1 - k / samples, c_d=c_d, concentration=concentration)
     weights = log_weights(scores, confidence, a, b)
     keys = draw_keys(uniform(seed, 0, samples, stream=BETA), weights)
@@ -137,7 +143,7 @@ def beta_of_blocks(
     *,
     k: int,
     seed: int,
-    c_d: float = 3.0,
+    c_d: float | None = None,
     concentration: float = 15.0,
     anchor: int = 10,
     mu: float | None = None,
@@ -150,10 +156,16 @@ def beta_of_blocks(
     anchors = None
     if mu is None and best is not None:
         anchors = partial(_anchors, best, seed, _check_anchor(anchor))
+    looks = partial(_look, anchors, waves.samples if c_d is None else None)
     names = [*filter(waves.has, ("scores", "confidence", "anchors"))]
-    facts = facts_of(waves, names, k, anchors)
+    facts = facts_of(waves, names, k, looks)
     _check(facts.lowest, c_d, concentration, mu)
-    mu = _mu(facts.more, anchor) if mu is None else mu
+    found: dict[str, float] = {}
+    mu = found["mu"] = _mu([best for best, _ in facts.more], anchor) if mu is None else mu
+    if c_d is None:
+        columns = [np.concatenate(part) for part in zip(*(p for _, p in facts.more), strict=True)]
+        scores = columns[1] if len(columns) > 1 else None
+        c_d = found["c_d"] = _found(scores, columns[0], mu, k / waves.samples, concentration)
     a, b = parameters(mu, 1 - k / waves.samples, c_d=c_d, concentration=concentration)
     lacking = waves.everything() if np.isnan(mu) else facts.lacking
     scored = scored_of(waves, lacking, k, unscored)
@@ -162,7 +174,18 @@ def beta_of_blocks(
     kept, reasons = scored.with_kept(kept), dict(scored.reasons)
     if facts.lowest == 0 and counted(filled := waves.each(_of_no_weight, kept)):
         reasons["filled"] = filled
-    return Choice(kept, "sampled", reasons, {"mu": mu})
+    return Choice(kept, "sampled", reasons, found)
+
+
+def _look(
+    anchors: Callable[[Block], tuple[Array, Array, Array]] | None, samples: int | None, block: Block
+) -> tuple[tuple[Array, Array, Array] | None, list[Array]]:
+    """Give the best samples of a block, and the columns of those that stand for all `samples`."""
+    best = None if anchors is None else anchors(block)
+    if samples is None:
+        return best, []
+    at = sampled(block.first, block.first + block.samples, samples) - block.first
+    return best, [block[n][at] for n in ("confidence", "scores") if n in block.columns]
 
 
 def _mu(anchors: list[tuple[Array, Array, Array] | None], anchor: int) -> float:
@@ -206,13 +229,30 @@ def _of_no_weight(block: Block, kept: Array) -> Array:
     return kept & np.packbits(block["scores"] == 0)
 
 
-def _check(lowest: float, c_d: float, concentration: float, mu: float | None) -> None:
+def _found(
+    scores: Array | None, confidence: Array, mu: float, kept: float, concentration: float
+) -> float:
+    """Give the c_D for keeping this share of all, from samples that stand for them."""
+    share = kept * len(confidence)
+    have = ~np.isnan(confidence if scores is None else scores + confidence)
+    scores, confidence = None if scores is None else scores[have], confidence[have]
+    if not len(confidence):
+        return np.nan
+
+    def weights_at(c_d: float) -> Array:
+        a, b = parameters(mu, 1 - kept, c_d=c_d, concentration=concentration)
+        return log_weights(scores, confidence, a, b)
+
+    return find_c_d(weights_at, confidence, 1 - kept, share)
+
+
+def _check(lowest: float, c_d: float | None, concentration: float, mu: float | None) -> None:
     if lowest < 0:
         raise InputError(
             f"beta needs scores that are not negative, the lowest is {lowest:g}; "
             "choose another score or shift this one"
         )
-    if not (c_d > 0 and concentration > 0):
+    if not ((c_d is None or c_d > 0) and concentration > 0):
         raise InputError(f"c_d and concentration must be positive, got {c_d} and {concentration}")
     if mu is not None and not 0 <= mu <= 1:
         raise InputError(f"mu is a confidence, from 0 to 1; got {mu}")

@@ -25,7 +25,7 @@ class Notes:
     >>> from dualprune.select import beta
     >>> notes = Notes()
     >>> scores, confidence = np.array([0.3, 0.0, 0.1]), np.array([0.2, 0.5, 0.9])
-    >>> beta(scores, confidence, k=3, seed=0, anchor=1, notes=notes).tolist()
+    >>> beta(scores, confidence, k=3, seed=0, c_d=3.0, anchor=1, notes=notes).tolist()
     [0, 1, 2]
     >>> notes
     Notes(kept='sampled', reasons={'filled': array([1])}, values={'mu': 0.2})

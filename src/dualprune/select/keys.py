@@ -12,7 +12,7 @@ from dualprune.arguments import check_seed
 from dualprune.select.philox import philox
 from dualprune.signatures import Array
 
-BETA, RANDOM, STRATA, TIES, PARTS, PILOT = range(6)
+BETA, RANDOM, STRATA, TIES, PARTS, PILOT, EASE = range(7)
 """Streams of random numbers, which are independent of each other."""
 
 _WIDTH = 2**13  # few enough ids to stay in the cache

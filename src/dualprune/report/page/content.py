@@ -9,6 +9,7 @@ from dualprune.report.facts import Facts, WhatIf
 from dualprune.report.page.pack import beginning, numbers, safe_text, trajectories
 from dualprune.report.page.pictures import Sheet
 from dualprune.report.page.shown import Shown
+from dualprune.select import ease
 
 _SNIPPET = 300
 
@@ -51,6 +52,8 @@ def _columns(facts: Facts, shown: Shown) -> dict[str, dict[str, str]]:
         columns["kept"] = numbers(facts.kept[ids], "Uint8Array")
     if facts.what_if is not None:
         columns["keys"] = numbers(facts.what_if.keys[ids], "Float64Array")
+        if facts.what_if.c_d is None:
+            columns["logScore"] = numbers(facts.what_if.log_scores[ids], "Float64Array")
         if (mean := facts.what_if.mean_confidence) is not None:
             columns["meanConfidence"] = numbers(mean[ids], "Float64Array")
     return columns
@@ -61,6 +64,7 @@ def _settings(what_if: WhatIf, facts: Facts) -> dict[str, Any]:
     return {
         "mu": what_if.mu,
         "cD": what_if.c_d,
+        "ease": {"slope": ease.SLOPE, "limits": ease.LIMITS, "steps": ease.STEPS},
         "concentration": what_if.concentration,
         "balance": what_if.balance,
         "floor": what_if.floor,

@@ -101,7 +101,7 @@ function describeShare(share, mask) { // and give how many samples that is
   const parts = [`${all ? "" : "about "}${grouped(size)} samples of mean confidence ${mean.toFixed(2)}`];
   if (suspects) parts.push(`among them ${percent(mask.reduce((total, is, i) => total + is * column.suspect[i], 0) / suspects)} of all suspect labels`);
   byId("share-value").textContent = percent(share);
-  byId("share-result").textContent = `${parts.join(", ")}. Knobs: c_d ${report.whatIf.cD}, concentration ${report.whatIf.concentration}.`;
+  byId("share-result").textContent = `${parts.join(", ")}. Knobs: c_d ${cDAt(held / count)}, concentration ${report.whatIf.concentration}.`;
   return size;
 }
 
@@ -111,7 +111,7 @@ function listenToShare() {
   slider.min = Math.max((100 * least) / count, Math.min(1, 100 * start));
   slider.max = (100 * most) / count;
   const show = (share, mask) => {
-    map.drawDensity(share);
+    map.drawDensity(sum(mask) / count);
     return describeShare(share, mask);
   };
   slider.value = 100 * start;

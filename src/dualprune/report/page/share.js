@@ -1,14 +1,60 @@
 "use strict";
 // What DUAL with Beta sampling keeps at another share: the library's rule, random numbers and roundings.
 
-function betaParameters(share) {
-  const { mu, cD, concentration } = report.whatIf;
+function betaParameters(share, cD = cDAt(share)) {
+  const { mu, concentration } = report.whatIf;
   const b = concentration * (1 - mu) * (1 - (1 - share) ** cD);
   return [concentration - b + 1, b];
 }
 
 const clipped = (p) => Math.min(Math.max(p, 1e-12), 1 - 1e-12);
 const logDensity = (p, a, b) => (a - 1) * Math.log(clipped(p)) + (b - 1) * Math.log1p(-clipped(p));
+
+const found = { share: NaN, cD: NaN };
+
+function cDAt(share) { // as it was asked for, or found so that the choice is a little easier than all samples
+  if (report.whatIf.cD !== null) return report.whatIf.cD;
+  if (found.share !== share) Object.assign(found, { share, cD: findCD(share) });
+  return found.cD;
+}
+
+function findCD(share) {
+  const { slope, limits, steps } = report.whatIf.ease, all = column.meanConfidence ?? column.confidence;
+  const scored = [...all.keys()].filter((i) => !Number.isNaN(column.keys[i]));
+  const confidence = scored.map((i) => all[i]), mean = sum(confidence) / scored.length;
+  const wanted = mean + slope * (1 - share) ** 2 * (1 - mean);
+  let [easy, hard] = limits.map(Math.log2);
+  for (let step = 0; step < steps; step++) {
+    const middle = (easy + hard) / 2, [a, b] = betaParameters(share, 2 ** middle);
+    const logs = scored.map((i, at) => column.logScore[i] + logDensity(confidence[at], a, b));
+    if (expectedConfidence(logs, confidence, share * count) > wanted) easy = middle;
+    else hard = middle;
+  }
+  return Number((2 ** ((easy + hard) / 2)).toPrecision(2));
+}
+
+function expectedConfidence(logs, confidence, k) { // of k samples drawn by these weights, without a draw
+  const drawn = [...logs.keys()].filter((i) => logs[i] > -Infinity), values = drawn.map((i) => confidence[i]);
+  if (k >= drawn.length) return drawn.length ? sum(values) / drawn.length : sum(confidence) / confidence.length;
+  const chances = timesOf(drawn.map((i) => logs[i]), k).map((time) => -Math.expm1(-time));
+  return sum(chances.map((chance, i) => chance * values[i])) / sum(chances);
+}
+
+function timesOf(logs, k) { // t w with sum(1 - exp(-t w)) = k: Newton's steps for ln t between two bounds
+  const ends = logs.reduce(([least, most], log) => [Math.min(least, log), Math.max(most, log)], [Infinity, -Infinity]);
+  let low = Math.log(k / sum(logs.map((log) => Math.exp(log - ends[1]))));
+  let high = Math.log(-Math.log1p(-k / logs.length)) - (ends[0] - ends[1]), at = low, times;
+  for (let step = 0; step < 100; step++) {
+    times = logs.map((log) => Math.exp(Math.min(at + (log - ends[1]), 100)));
+    const left = times.map((time) => Math.exp(-time)), missing = k - (logs.length - sum(left));
+    if (Math.abs(missing) <= 1e-9 * k) break;
+    if (missing > 0) low = at;
+    else high = at;
+    at += missing / sum(times.map((time, i) => time * left[i]));
+    if (!(low < at && at < high)) at = (low + high) / 2;
+  }
+  return times;
+}
 
 const order = (values) => [...values.keys()].sort((one, other) => values[one] - values[other]);
 

@@ -1,0 +1,118 @@
+r"""Which c_D suits a recording: the one whose choice is a little easier than all the data.
+
+.. math:: \bar p_{kept} = m + \tfrac14 r^2 (1 - m)
+
+where m is the mean confidence of all samples and r the share that is pruned: nothing is gained if
+nothing is pruned, and the less is kept, the easier it must be. A choice that is much harder than
+all the data loses to a random one, with two classes or wrong labels by tens of points; which c_D
+gives such a choice depends on the data, on the model and on the share. docs/ease.md has what this
+rule was made from, and what it gained and lost on data that it was not made from.
+
+A sample with weight w is among those drawn with a probability of about 1 - exp(-t w), where t is
+such that as many as wanted are expected; this gives the mean confidence of a choice without a draw.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from dualprune.select.keys import EASE, uniform_at
+from dualprune.signatures import Array
+
+ENOUGH = 2**14
+"""So many samples stand for all."""
+
+SLOPE = 1 / 4
+LIMITS = 0.1, 10.0
+"""The smallest and the largest c_D that may be found; others were not tried."""
+STEPS = 12
+
+_MOST_STEPS, _NEAR = 100, 1e-9
+_LARGE = 100.0  # more than any exponent that makes a difference
+
+
+def sampled(first: int, stop: int, samples: int) -> Array:
+    """Give which of the samples from `first` to `stop` stand for all: one of every stretch.
+
+    >>> sampled(0, 3, 3), len(sampled(0, 10**6, 10**6))
+    (array([0, 1, 2]), 16384)
+    """
+    if samples <= ENOUGH:
+        return np.arange(first, stop)
+    stretches = np.arange(first * ENOUGH // samples, -(-stop * ENOUGH // samples))
+    places = (stretches + uniform_at(0, stretches, stream=EASE)) * (samples / ENOUGH)
+    ids = places.astype(np.int64)
+    return ids[(ids >= first) & (ids < stop)]
+
+
+def target(confidence: Array, pruned: float) -> float:
+    """Give the mean confidence that a choice should have.
+
+    >>> target(np.array([0.2, 0.8]), 0.9), target(np.array([0.2, 0.8]), 0.0)
+    (0.60125, 0.5)
+    """
+    mean = float(confidence.mean())
+    return mean + SLOPE * pruned**2 * (1 - mean)
+
+
+def expected_confidence(log_weights: Array, confidence: Array, k: float) -> float:
+    """Give the mean confidence that k samples drawn with these weights have, about.
+
+    >>> weights, confidence = np.log([1.0, 1.0, 3.0, 3.0]), np.array([0.2, 0.2, 0.6, 0.6])
+    >>> round(expected_confidence(weights, confidence, 1), 2)
+    0.5
+    """
+    have = log_weights > -np.inf
+    if k >= have.sum():
+        return float(confidence[have].mean() if have.any() else confidence.mean())
+    log_weights, confidence = log_weights[have], confidence[have]
+    chances = -np.expm1(-_times(log_weights, k))
+    return float(chances @ confidence / chances.sum())
+
+
+def _times(log_weights: Array, k: float) -> Array:
+    """Give t w with sum(1 - exp(-t w)) = k, by Newton's steps for ln t between two bounds."""
+    log_weights = log_weights - log_weights.max()
+    count = len(log_weights)
+    low = np.log(k / np.exp(log_weights).sum())
+    high = np.log(-np.log1p(-k / count)) - log_weights.min()
+    at = low
+    for _ in range(_MOST_STEPS):
+        times: Array = np.exp(np.minimum(at + log_weights, _LARGE))
+        left = np.exp(-times)
+        missing = k - (count - left.sum())
+        if abs(missing) <= _NEAR * k:
+            break
+        low, high = (at, high) if missing > 0 else (low, at)
+        slope = times @ left
+        at = at + missing / slope if slope > 0 else high
+        if not low < at < high:
+            at = (low + high) / 2
+    return times
+
+
+def find_c_d(
+    weights_at: Callable[[float], Array], confidence: Array, pruned: float, k: float
+) -> float:
+    """Give the c_D, with two digits, whose k samples have about the confidence they should have.
+
+    Parameters
+    ----------
+    weights_at
+        Gives the logarithms of the weights with a c_D; the larger, the harder what they prefer.
+
+    Examples
+    --------
+    Weights that prefer a confidence of 1 / c_D:
+
+    >>> confidence = np.linspace(0, 1, 1000)
+    >>> weights_at = lambda c_d: -200 * (confidence - 1 / c_d) ** 2
+    >>> round(1 / find_c_d(weights_at, confidence, 0.9, 100), 2), round(target(confidence, 0.9), 2)
+    (0.6, 0.6)
+    """
+    wanted, (easy, hard) = target(confidence, pruned), np.log2(LIMITS)
+    for _ in range(STEPS):
+        middle = (easy + hard) / 2
+        is_easier = expected_confidence(weights_at(2**middle), confidence, k) > wanted
+        easy, hard = (middle, hard) if is_easier else (easy, middle)
+    return float(f"{2 ** ((easy + hard) / 2):.2g}")
