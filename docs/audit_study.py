@@ -6,7 +6,7 @@
 
 The first trains on the data sets named, keeps what it recorded in the folder RUNS and writes a line
 per training, or per five of a cross-validation, into `docs/audit_study.jsonl`. What is recorded in
-RUNS is judged again, what is only in the file is skipped. The second prints that file as tables.
+RUNS is judged again, what is only in the file is skipped. The second prints the file as tables.
 """
 
 import json
@@ -44,6 +44,11 @@ KEY = ("data", "share", "seed", "folds")
 EPOCHS, FOLDS, IMAGES = 30, 5, 10_000  # the first of a data set that has more
 SHARES, SEEDS = (0, 0.02, 0.05, 0.1, 0.2, 0.4), 3
 FILTERS = ("prune_by_noise_rate", "low_self_confidence")  # cleanlab's default first
+NAMES = {"digits": "digits", "fashion-mnist": "Fashion-MNIST", "cifar10": "CIFAR-10"}
+CALLS = {"audit": "audit"} | {
+    f"cleanlab {how}, folds": f"cleanlab{short}, 5 folds"
+    for how, short in zip(FILTERS, ("", " `low`"), strict=True)
+}
 
 
 class Beliefs(Recorder):
@@ -179,29 +184,78 @@ def results() -> dict[tuple[Any, ...], dict[str, Any]]:
     return {tuple(row[name] for name in KEY): row for row in rows}
 
 
-def show() -> None:
-    """Print a line per data, noise share and method: mean and deviation over seeds, in percent."""
-    cases: dict[tuple[Any, ...], list[list[float]]] = {}
-    for row in results().values():
-        for name, values in row["ranked"].items():
-            cases.setdefault((row["data"], row["share"], "ranks", name), []).append(values)
-        for name, (calls, right) in row["called"].items():
-            among = (calls, row["flipped"])
-            values = [calls / row["samples"], *(right / n if n else np.nan for n in among)]
-            count = row["estimate"][0] if name == "audit" else calls
-            values.append(np.nan if count is None else abs(count - row["flipped"]) / row["samples"])
-            cases.setdefault((row["data"], row["share"], "calls", name), []).append(values)
-    print("ranks: found among as many lowest, average precision")
-    print("calls: share, precision, recall, error of the count in percent of all samples")
-    for case, rows in sorted(cases.items(), key=lambda each: each[0][:3]):
-        print(*case, f"n = {len(rows)}", *map(told, zip(*rows, strict=True)), sep="  ")
+def ranks() -> Iterator[str]:
+    """Give a table of the flips among as many lowest-ranked labels, in percent, by score."""
+    shares, rows = (0.05, 0.2, 0.4), [row for row in results().values() if row["ranked"]]
+    cases = [(data, share) for data in NAMES for share in shares]
+    yield f"| | {' | '.join(f'{NAMES[data]} {share:.0%}' for data, share in cases)} |"
+    yield "|---" * (1 + len(cases)) + "|"
+    for name in dict.fromkeys(name for row in rows for name in row["ranked"]):
+        found: dict[Any, list[float]] = {case: [] for case in cases}
+        for row in rows:
+            if name in row["ranked"] and row["share"] in shares:
+                found[row["data"], row["share"]].append(row["ranked"][name][0])
+        yield f"| {name} | {' | '.join(map(in_percent, found.values()))} |"
 
 
-def told(values: tuple[float, ...]) -> str:
-    """Give mean and deviation in percent; a precision where nothing was called does not count."""
-    known = [100 * value for value in values if not np.isnan(value)]
-    spread = f" ± {stdev(known):.1f}" if len(known) > 1 else ""
-    return f"{mean(known):5.1f}{spread}" if known else "-"
+def estimates() -> Iterator[str]:
+    """Give a table of how many labels `audit` takes for wrong, a column per seed."""
+    yield f"| data | flipped | {' | '.join(f'seed {seed}' for seed in range(SEEDS))} |"
+    yield "|---" * (2 + SEEDS) + "|"
+    for data, title in NAMES.items():
+        for share in SHARES:
+            rows = [results().get((data, share, seed, False)) for seed in range(SEEDS)]
+            known = [row for row in rows if row]
+            entries = [_estimated(*row["estimate"]) for row in known]
+            yield f"| {title} | {known[0]['flipped']:,} | {' | '.join(entries)} |"
+
+
+def _estimated(estimate: int | None, low: int, high: int) -> str:
+    number = "cannot be told" if estimate is None else f"{estimate:,}"
+    return f"{number} ({low:,} to {high:,})"
+
+
+def decisions() -> Iterator[str]:
+    """Give a table of what is called wrong: precision, recall, error of the count, in percent."""
+    yield f"| data | flipped | {' | '.join(CALLS.values())} |"
+    yield "|---" * (2 + len(CALLS)) + "|"
+    by_set: dict[str, list[Array]] = {}
+    for data, title in NAMES.items():
+        for share in SHARES:
+            columns = [_called(data, share, name) for name in CALLS]
+            if share:
+                by_set.setdefault(title, []).append(np.array(columns))
+            entries = (_entry(column, share) for column in columns)
+            yield f"| {title} | {share:.0%} | {' | '.join(entries)} |"
+    means = {f"mean of {name}": np.mean(shares, 0) for name, shares in by_set.items()}
+    means["mean of all"] = np.mean([*means.values()], 0)
+    for name, columns in means.items():
+        yield f"| **{name}** | | {' | '.join(_entry(column, 1) for column in columns)} |"
+
+
+def _called(data: str, share: float, name: str) -> Array:
+    """Precision, recall, error of the count and number of labels called wrong: mean over seeds."""
+    rows = [results().get((data, share, seed, "folds" in name)) for seed in range(SEEDS)]
+    return np.array([_facts(row, name) for row in rows if row]).mean(0)
+
+
+def _facts(row: dict[str, Any], name: str) -> list[float]:
+    calls, right = row["called"][name]
+    count = row["estimate"][0] if name == "audit" else calls
+    error = abs((calls if count is None else count) - row["flipped"]) / row["samples"]
+    return [right / max(calls, 1), right / max(row["flipped"], 1), error, calls]
+
+
+def _entry(facts: Array, share: float) -> str:
+    return (
+        ", ".join(f"{100 * part:.1f}" for part in facts[:3]) if share else f"{facts[3]:,.0f} calls"
+    )
+
+
+def in_percent(values: list[float]) -> str:
+    """Give mean and deviation."""
+    spread = f" ± {100 * stdev(values):.1f}" if len(values) > 1 else ""
+    return f"{100 * mean(values):.1f}{spread}" if values else ""
 
 
 if __name__ == "__main__":
@@ -209,4 +263,4 @@ if __name__ == "__main__":
     for name in sys.argv[2:]:
         study(Path(sys.argv[1]), name)
     if len(sys.argv) == 1:
-        show()
+        print(*ranks(), "", *estimates(), "", *decisions(), sep="\n")

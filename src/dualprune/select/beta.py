@@ -117,8 +117,8 @@ def beta(
     notes.values["mu"] = mu
     if c_d is None:
         at = sampled(0, samples, samples)
-        looked_at = None if scores is None else scores[at], confidence[at]
-        c_d = notes.values["c_d"] = _found(*looked_at, mu, k / samples, concentration)
+        part = None if scores is None else scores[at], confidence[at]
+        c_d = notes.values["c_d"] = _suitable_c_d(*part, mu, k / samples, concentration)
     a, b = parameters(mu, 1 - k / samples, c_d=c_d, concentration=concentration)
     weights = log_weights(scores, confidence, a, b)
     keys = draw_keys(uniform(seed, 0, samples, stream=BETA), weights)
@@ -156,16 +156,17 @@ def beta_of_blocks(
     anchors = None
     if mu is None and best is not None:
         anchors = partial(_anchors, best, seed, _check_anchor(anchor))
-    looks = partial(_look, anchors, waves.samples if c_d is None else None)
+    more = partial(_best_and_sampled, anchors, waves.samples if c_d is None else None)
     names = [*filter(waves.has, ("scores", "confidence", "anchors"))]
-    facts = facts_of(waves, names, k, looks)
+    facts = facts_of(waves, names, k, more)
     _check(facts.lowest, c_d, concentration, mu)
-    found: dict[str, float] = {}
-    mu = found["mu"] = _mu([best for best, _ in facts.more], anchor) if mu is None else mu
+    values: dict[str, float] = {}
+    mu = values["mu"] = _mu([best for best, _ in facts.more], anchor) if mu is None else mu
     if c_d is None:
         columns = [np.concatenate(part) for part in zip(*(p for _, p in facts.more), strict=True)]
         scores = columns[1] if len(columns) > 1 else None
-        c_d = found["c_d"] = _found(scores, columns[0], mu, k / waves.samples, concentration)
+        kept_share = k / waves.samples
+        c_d = values["c_d"] = _suitable_c_d(scores, columns[0], mu, kept_share, concentration)
     a, b = parameters(mu, 1 - k / waves.samples, c_d=c_d, concentration=concentration)
     lacking = waves.everything() if np.isnan(mu) else facts.lacking
     scored = scored_of(waves, lacking, k, unscored)
@@ -174,10 +175,10 @@ def beta_of_blocks(
     kept, reasons = scored.with_kept(kept), dict(scored.reasons)
     if facts.lowest == 0 and counted(filled := waves.each(_of_no_weight, kept)):
         reasons["filled"] = filled
-    return Choice(kept, "sampled", reasons, found)
+    return Choice(kept, "sampled", reasons, values)
 
 
-def _look(
+def _best_and_sampled(
     anchors: Callable[[Block], tuple[Array, Array, Array]] | None, samples: int | None, block: Block
 ) -> tuple[tuple[Array, Array, Array] | None, list[Array]]:
     """Give the best samples of a block, and the columns of those that stand for all `samples`."""
@@ -229,7 +230,7 @@ def _of_no_weight(block: Block, kept: Array) -> Array:
     return kept & np.packbits(block["scores"] == 0)
 
 
-def _found(
+def _suitable_c_d(
     scores: Array | None, confidence: Array, mu: float, kept: float, concentration: float
 ) -> float:
     """Give the c_D for keeping this share of all, from samples that stand for them."""
