@@ -6,12 +6,13 @@
 The first trains in one thread on even classes and on long tails of each setting (by default
 `cpu-fashion` and `cpu-cifar10`) and adds a line per training to `docs/floor_study.jsonl`; what is
 there is skipped, so that it can be stopped at any time. Recordings and trainings stay in the folder
-OUT. The second prints that file as a table.
+OUT. The second prints that file as two tables.
 """
 
 import json
 import sys
 from collections.abc import Iterator
+from math import sqrt
 from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
@@ -21,6 +22,7 @@ import torch
 from torch.optim import SGD
 
 from dualprune.coreset import digest
+from dualprune.coreset.worth import student
 from dualprune.experiments.grid import Cell, Grid, Row
 from dualprune.experiments.setting import Setting, settings
 from dualprune.experiments.work import chosen, images_of, make_recording
@@ -127,6 +129,34 @@ def table() -> Iterator[str]:
         yield f"| {setting} | {tail} | {pruned:.0%} | {method} | {' | '.join(columns)} |"
 
 
+def gains() -> Iterator[str]:
+    """Give a row per setting, tail and method: what the floor adds, pooled over shares and seeds.
+
+    Where both choices are the same, the difference is 0; it counts.
+    """
+    yield "| data | tail | method | choices changed | mean, points | worst class, points |"
+    yield "|---" * 6 + "|"
+    by_key = {tuple(line[name] for name in KEY): line for line in results()}
+    groups: dict[tuple[Any, ...], list[tuple[dict[str, Any], dict[str, Any]]]] = {}
+    for (*case, floor), line in by_key.items():
+        if floor == 0 and (other := by_key.get((*case, FLOOR))):
+            groups.setdefault((case[0], case[1], case[4]), []).append((line, other))
+    for (setting, tail, method), pairs in sorted(groups.items()):
+        changed = sum(one["ids_sha256"] != other["ids_sha256"] for one, other in pairs)
+        columns = [
+            _interval([100 * (other[name] - one[name]) for one, other in pairs])
+            for name in ("accuracy", "worst")
+        ]
+        counts = f"{changed} of {len(pairs)}"
+        yield f"| {setting} | {tail} | {method} | {counts} | {' | '.join(columns)} |"
+
+
+def _interval(points: list[float]) -> str:
+    """Mean and 95 % interval of differences."""
+    half = student(len(points)) * stdev(points) / sqrt(len(points))
+    return f"{mean(points):+.1f} ({mean(points) - half:+.1f} to {mean(points) + half:+.1f})"
+
+
 def _entry(values: list[float], unit: int) -> str:
     if not values:
         return ""
@@ -136,7 +166,7 @@ def _entry(values: list[float], unit: int) -> str:
 
 if __name__ == "__main__":
     if len(sys.argv) == 1:
-        print("\n".join(table()))
+        print(*gains(), "", *table(), sep="\n")
     else:
         torch.set_num_threads(1)
         names = sys.argv[3:] or ["cpu-fashion", "cpu-cifar10"]
