@@ -19,6 +19,7 @@ from dualprune.method import Arrays
 from dualprune.report.facts import gather
 from dualprune.report.page import shown, write_report
 from dualprune.report.page.pack import beginning, safe_text
+from dualprune.select.ease import ENOUGH
 from dualprune.select.quotas import even, parts_of_fair, proportional
 from dualprune.suspects import judge
 
@@ -551,6 +552,18 @@ RULES = {
     "the unscored dropped": {"unscored": "drop"},
     "the unscored kept": {"unscored": "keep", "floor": 0.7},
 }
+
+
+def test_of_many_samples_the_slider_finds_the_same_c_d(browser, visiting, home):
+    """More than are looked at to find it."""
+    samples = ENOUGH + 2_000
+    p = np.random.default_rng(0).beta(3, 2, (12, samples)).clip(0.01, 0.99)
+    run = Run.from_arrays(home / "many", loss=-np.log(p).astype(np.float32))
+    visiting(write_report(home / "many.html", gather(run, choose(run, keep=0.1))))
+    for k in (1_000, 5_000, 9_001):
+        expected = choose(run, keep=k)
+        assert slide(browser, 100 * k / samples) == expected.ids.tolist()
+        assert f"c_d {expected.card.values['c_d']:g}," in text(browser, "#share-result")
 
 
 @pytest.fixture(scope="module")

@@ -92,6 +92,7 @@ def test_any_blocks_look_at_the_same_samples(samples, cuts):
     whole = sampled(0, samples, samples)
     np.testing.assert_array_equal(np.concatenate(parts), whole)
     assert len(whole) == min(samples, ENOUGH)
+    assert (np.diff(whole) > 0).all()
     assert whole[0] >= 0
     assert whole[-1] < samples
 

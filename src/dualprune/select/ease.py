@@ -40,8 +40,9 @@ def sampled(first: int, stop: int, samples: int) -> Array:
     if samples <= ENOUGH:
         return np.arange(first, stop)
     stretches = np.arange(first * ENOUGH // samples, -(-stop * ENOUGH // samples))
-    places = (stretches + uniform_at(0, stretches, stream=EASE)) * (samples / ENOUGH)
-    ids = places.astype(np.int64)
+    starts, stops = (-(-ends * samples // ENOUGH) for ends in (stretches, stretches + 1))
+    places = uniform_at(0, stretches, stream=EASE) * (stops - starts)
+    ids = starts + places.astype(np.int64)
     return ids[(ids >= first) & (ids < stop)]
 
 

@@ -10,6 +10,7 @@ from dualprune.report.page.pack import beginning, numbers, safe_text, trajectori
 from dualprune.report.page.pictures import Sheet
 from dualprune.report.page.shown import Shown
 from dualprune.select import ease
+from dualprune.signatures import Array
 
 _SNIPPET = 300
 
@@ -53,7 +54,8 @@ def _columns(facts: Facts, shown: Shown) -> dict[str, dict[str, str]]:
     if facts.what_if is not None:
         columns["keys"] = numbers(facts.what_if.keys[ids], "Float64Array")
         if facts.what_if.c_d is None:
-            columns["logScore"] = numbers(facts.what_if.log_scores[ids], "Float64Array")
+            log_scores = _of_those_looked_at(facts.what_if.log_scores[ids])
+            columns["logScore"] = numbers(log_scores, "Float64Array")
         if (mean := facts.what_if.mean_confidence) is not None:
             columns["meanConfidence"] = numbers(mean[ids], "Float64Array")
     return columns
@@ -64,7 +66,12 @@ def _settings(what_if: WhatIf, facts: Facts) -> dict[str, Any]:
     return {
         "mu": what_if.mu,
         "cD": what_if.c_d,
-        "ease": {"slope": ease.SLOPE, "limits": ease.LIMITS, "steps": ease.STEPS},
+        "ease": {
+            "slope": ease.SLOPE,
+            "limits": ease.LIMITS,
+            "steps": ease.STEPS,
+            "enough": ease.ENOUGH,
+        },
         "concentration": what_if.concentration,
         "balance": what_if.balance,
         "floor": what_if.floor,
@@ -72,6 +79,14 @@ def _settings(what_if: WhatIf, facts: Facts) -> dict[str, Any]:
         "keepsUnscored": what_if.unscored == "keep",
         "share": share,
     }
+
+
+def _of_those_looked_at(log_scores: Array) -> Array:
+    """Give NaN for the samples that `beta` does not look at to find c_D."""
+    at = ease.sampled(0, len(log_scores), len(log_scores))
+    looked_at = np.full(len(log_scores), np.nan)
+    looked_at[at] = log_scores[at]
+    return looked_at
 
 
 def _positions(shown: Shown, ids: Any) -> list[int]:

@@ -10,47 +10,75 @@ function betaParameters(share, cD = cDAt(share)) {
 const clipped = (p) => Math.min(Math.max(p, 1e-12), 1 - 1e-12);
 const logDensity = (p, a, b) => (a - 1) * Math.log(clipped(p)) + (b - 1) * Math.log1p(-clipped(p));
 
-const found = { share: NaN, cD: NaN };
+const last = { share: NaN, cD: NaN };
+let standIns = null;
 
 function cDAt(share) { // as it was asked for, or found so that the choice is a little easier than all samples
   if (report.whatIf.cD !== null) return report.whatIf.cD;
-  if (found.share !== share) Object.assign(found, { share, cD: findCD(share) });
-  return found.cD;
+  if (last.share !== share) Object.assign(last, { share, cD: findCD(share) });
+  return last.cD;
 }
 
 function findCD(share) {
-  const { slope, limits, steps } = report.whatIf.ease, all = column.meanConfidence ?? column.confidence;
-  const scored = [...all.keys()].filter((i) => !Number.isNaN(column.keys[i]));
-  const confidence = scored.map((i) => all[i]), mean = sum(confidence) / scored.length;
+  const { slope, limits, steps, enough } = report.whatIf.ease;
+  standIns ??= thoseThatStandForAll();
+  const { mean, logScore, logP, logRest } = standIns, logs = new Float64Array(logScore.length);
   const wanted = mean + slope * (1 - share) ** 2 * (1 - mean);
   let [easy, hard] = limits.map(Math.log2);
   for (let step = 0; step < steps; step++) {
     const middle = (easy + hard) / 2, [a, b] = betaParameters(share, 2 ** middle);
-    const logs = scored.map((i, at) => column.logScore[i] + logDensity(confidence[at], a, b));
-    if (expectedConfidence(logs, confidence, share * count) > wanted) easy = middle;
+    for (let i = 0; i < logs.length; i++) logs[i] = logScore[i] + (a - 1) * logP[i] + (b - 1) * logRest[i];
+    if (expectedConfidence(logs, share * Math.min(count, enough)) > wanted) easy = middle;
     else hard = middle;
   }
   return Number((2 ** ((easy + hard) / 2)).toPrecision(2));
 }
 
-function expectedConfidence(logs, confidence, k) { // of k samples drawn by these weights, without a draw
-  const drawn = [...logs.keys()].filter((i) => logs[i] > -Infinity), values = drawn.map((i) => confidence[i]);
-  if (k >= drawn.length) return drawn.length ? sum(values) / drawn.length : sum(confidence) / confidence.length;
-  const chances = timesOf(drawn.map((i) => logs[i]), k).map((time) => -Math.expm1(-time));
-  return sum(chances.map((chance, i) => chance * values[i])) / sum(chances);
+function thoseThatStandForAll() { // mean over those with a score; the columns of those with a weight
+  const all = column.meanConfidence ?? column.confidence;
+  const scored = [...all.keys()].filter((i) => !Number.isNaN(column.logScore[i] + all[i]));
+  const weighed = scored.filter((i) => column.logScore[i] > -Infinity);
+  const columnOf = (valueOf) => Float64Array.from(weighed, valueOf);
+  return {
+    mean: sum(scored.map((i) => all[i])) / scored.length,
+    confidence: columnOf((i) => all[i]),
+    logScore: columnOf((i) => column.logScore[i]),
+    logP: columnOf((i) => Math.log(clipped(all[i]))),
+    logRest: columnOf((i) => Math.log1p(-clipped(all[i]))),
+  };
+}
+
+function expectedConfidence(logs, k) { // of k samples drawn by these weights, without a draw
+  const { mean, confidence } = standIns;
+  if (k >= logs.length) return logs.length ? sum(confidence) / logs.length : mean;
+  const times = timesOf(logs, k);
+  let total = 0, chances = 0;
+  for (let i = 0; i < times.length; i++) {
+    const chance = -Math.expm1(-times[i]);
+    total += chance * confidence[i];
+    chances += chance;
+  }
+  return total / chances;
 }
 
 function timesOf(logs, k) { // t w with sum(1 - exp(-t w)) = k: Newton's steps for ln t between two bounds
-  const ends = logs.reduce(([least, most], log) => [Math.min(least, log), Math.max(most, log)], [Infinity, -Infinity]);
-  let low = Math.log(k / sum(logs.map((log) => Math.exp(log - ends[1]))));
-  let high = Math.log(-Math.log1p(-k / logs.length)) - (ends[0] - ends[1]), at = low, times;
+  let least = Infinity, most = -Infinity, weights = 0;
+  for (const log of logs) [least, most] = [Math.min(least, log), Math.max(most, log)];
+  for (const log of logs) weights += Math.exp(log - most);
+  let low = Math.log(k / weights), high = Math.log(-Math.log1p(-k / logs.length)) - (least - most), at = low;
+  const times = new Float64Array(logs.length);
   for (let step = 0; step < 100; step++) {
-    times = logs.map((log) => Math.exp(Math.min(at + (log - ends[1]), 100)));
-    const left = times.map((time) => Math.exp(-time)), missing = k - (logs.length - sum(left));
+    let missing = k - logs.length, slope = 0;
+    for (let i = 0; i < times.length; i++) {
+      times[i] = Math.exp(Math.min(at + (logs[i] - most), 100));
+      const left = Math.exp(-times[i]);
+      missing += left;
+      slope += times[i] * left;
+    }
     if (Math.abs(missing) <= 1e-9 * k) break;
     if (missing > 0) low = at;
     else high = at;
-    at += missing / sum(times.map((time, i) => time * left[i]));
+    at += missing / slope;
     if (!(low < at && at < high)) at = (low + high) / 2;
   }
   return times;
