@@ -42,7 +42,7 @@ def sampled(first: int, stop: int, samples: int) -> Array:
     stretches = np.arange(first * ENOUGH // samples, -(-stop * ENOUGH // samples))
     starts, stops = (-(-ends * samples // ENOUGH) for ends in (stretches, stretches + 1))
     places = uniform_at(0, stretches, stream=EASE) * (stops - starts)
-    ids = starts + places.astype(np.int64)
+    ids: Array = starts + places.astype(np.int64)
     return ids[(ids >= first) & (ids < stop)]
 
 
