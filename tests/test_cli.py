@@ -101,7 +101,7 @@ def test_commands_compose(dualprune, run, tmp_path):
         out,
     )
     assert (code, printed.strip()) == (0, str(out))
-    assert "kept       15 of 60 (25.0%) with dual+beta" in said
+    assert "kept       15 of 60 (25.0%) with dual+beta\n" in said
     p, labels = Run(run)["target_prob"][:11], Run(run)["labels"]
     knobs = {"c_d": 5.5, "floor": 0.5}
     expected = select.beta(score.dual(p), score.confidence(p), labels, k=15, seed=0, **knobs)

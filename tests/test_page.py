@@ -464,7 +464,7 @@ def test_what_it_says_of_a_coreset(run):
         "Data": "ants: 60 samples of 3 classes",
         "Model": "cnn with recipe small: not a published setting",
         "Recorded": "12 epochs, in the training pass",
-        "Method": "dual+beta",
+        "Method": f"dual+beta (c_D {coreset.card.values['c_d']:g}, found from the recording)",
         "Kept": "20 of 60 (33.3%)",
         "Labels": "about 5 (4 to 6) labels are probably wrong; of 6 suspects 4 were pruned",
         "Cost": "training on what was kept takes 66.6 passes over the full set instead of 200 "

@@ -40,7 +40,7 @@ def say(line: str, *, err: bool = False) -> None:
 def kept_lines(card: "Card") -> Iterator[str]:
     """Say what was kept, and how to tell that it is the same."""
     share = f"{card.k / card.readable:.1%}"
-    yield f"kept       {card.k:,} of {card.readable:,} ({share}) with {card.method}"
+    yield f"kept       {card.k:,} of {card.readable:,} ({share}) with {card.chosen_by}"
     if unreadable := card.samples - card.readable:
         kind = "files" if card.training is None or card.training.size else card.training.kind
         some = f"{unreadable:,} of {card.samples:,} {kind}"

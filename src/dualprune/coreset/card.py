@@ -182,6 +182,13 @@ class Card:
         """How many samples could be read: `k` is a part of these."""
         return self.samples - self.reasons.get("unreadable", 0)
 
+    @property
+    def chosen_by(self) -> str:
+        """The method, and the c_D of Beta sampling where that was found from the recording."""
+        if "c_d" not in self.values:
+            return self.method
+        return f"{self.method} (c_D {self.values['c_d']:g}, found from the recording)"
+
     @staticmethod
     def from_json(content: dict[str, Any]) -> "Card":
         """Give the card of JSON, also of format 1."""

@@ -55,7 +55,7 @@ def rows(facts: Facts) -> Iterator[tuple[str, str]]:
     stopped = "" if training is None or not training.stopped else f"; {training.stopped}"
     yield "Recorded", f"{facts.epochs} epochs, in the {mode} pass{stopped}"
     if card is not None:
-        yield "Method", safe_text(card.method)
+        yield "Method", safe_text(card.chosen_by)
         yield "Kept", f"{card.k:,} of {samples:,} ({card.k / samples:.1%})"
     yield from _label_rows(facts, training)
     if card is not None and training is not None:
