@@ -5,7 +5,7 @@
 
 The first trains in one thread on each setting (by default `cpu-fashion` and `cpu-cifar10`) and adds
 a line per training to `docs/while_training_study.jsonl`; what is there is skipped. The second
-prints that file as a table, `docs/choosing.md` has it. No setting was chosen by these accuracies.
+prints that file as a table, `docs/while_training.md` has it. No setting was chosen by them.
 """
 
 import json
