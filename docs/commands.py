@@ -46,7 +46,9 @@ def section(name: str, command: Any) -> str:
     if subcommands:
         links = (f"[`{one.name}`](methods/{one.name}.md)" for one in subcommands)
         parts.append(f"`dualprune {name} NAME ...`, where `NAME` is {', '.join(links)}.")
-        parts.append("The knobs of each are on its page. All of them have:")
+        parts.append(
+            "The knobs of each are on its page. All of them have, unless the table says otherwise:"
+        )
     parts.append(_table(_shared(subcommands or [command])))
     parts.extend(_examples(EXAMPLES[name]))
     return "\n\n".join(parts) + "\n"
@@ -56,21 +58,24 @@ def _words(text: str) -> list[str]:
     return [" ".join(paragraph.split()) for paragraph in text.split("\n\n")]
 
 
-def _shared(commands: list[Any]) -> list[Any]:
-    """Parameters that all these commands have, but for --help."""
-    names = [[parameter.name for parameter in command.params] for command in commands]
-    return [
-        p
-        for p in commands[0].params
-        if p.name != "help" and all(p.name in known for known in names)
-    ]
+def _shared(commands: list[Any]) -> dict[Any, list[str]]:
+    """Give the parameters that most commands have, and which lack them; no --help."""
+    names = {command.name: [one.name for one in command.params] for command in commands}
+    parameters = {one.name: one for command in commands for one in command.params}
+    lacking = {
+        one: [command for command, known in names.items() if name not in known]
+        for name, one in parameters.items()
+        if name != "help"
+    }
+    return {one: some for one, some in lacking.items() if len(some) <= len(commands) // 3}
 
 
-def _table(parameters: Iterable[Any]) -> str:
+def _table(parameters: dict[Any, list[str]]) -> str:
     rows = ["| | meaning | default |", "|---|---|---|"]
-    for one in parameters:
+    for one, lacking in parameters.items():
         name = ", ".join(one.opts) if one.param_type_name == "option" else one.name.upper()
-        cells = (f"`{name}`", " ".join((one.help or "").split()), _default(one))
+        but = f" Not for {', '.join(f'`{name}`' for name in lacking)}." if lacking else ""
+        cells = (f"`{name}`", " ".join((one.help or "").split()) + but, _default(one))
         rows.append(f"| {' | '.join(cells)} |".replace("|  |", "| |"))
     return "\n".join(rows)
 
@@ -78,6 +83,8 @@ def _table(parameters: Iterable[Any]) -> str:
 def _default(parameter: Any) -> str:
     if parameter.required:
         return "required"
+    if isinstance(said := getattr(parameter, "show_default", None), str):
+        return said
     unset = parameter.default is None or parameter.default is False or parameter.default == []
     return "" if unset else f"`{parameter.default}`"
 

@@ -4,6 +4,7 @@ import http.client
 import itertools
 import logging
 import threading
+import urllib.request
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -25,8 +26,11 @@ def s3_server():
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
     server = ThreadedMotoServer("127.0.0.1", port=0)
     server.start()
+    address = "http://{}:{}".format(*server.get_host_and_port())
+    # moto keeps its buckets in the process: an earlier server's would still be there
+    urllib.request.urlopen(f"{address}/moto-api/reset", data=b"").close()
     try:
-        yield "http://{}:{}".format(*server.get_host_and_port())
+        yield address
     finally:
         server.stop()
 

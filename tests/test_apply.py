@@ -114,6 +114,11 @@ def test_targets_that_are_a_series_are_taken_by_position(coreset):
     assert Subset(Pictures(), coreset.ids).targets.tolist() == coreset.ids.tolist()
 
 
+def test_a_part_of_a_dataset_has_parts(coreset):
+    part = Subset([*range(40)], coreset.ids)
+    assert [*part[2:4]] == [*part[[2, 3]]] == [part[2], part[3]] == coreset.ids[2:4].tolist()
+
+
 def test_columns_by_name_are_refused_with_what_to_do(coreset):
     with pytest.raises(InputError, match="a dict has no order of samples; give its values"):
         coreset.apply(dict.fromkeys(range(40), "x"))

@@ -18,6 +18,7 @@ from dualprune.errors import InputError
 from dualprune.run import Run
 from dualprune.suspects import audit, corrected, write_review
 from dualprune.suspects.estimate import count_wrong
+from dualprune.suspects.sheet import read_sheet, write_sheet
 from dualprune.train import Setup, record
 
 from .beliefs import write_beliefs
@@ -250,6 +251,16 @@ def test_accepted_suggestions_become_labels(tmp_path, found_by, saved):
     assert corrected(sheet, LABELS, CLASS_NAMES, NAMES).tolist() == [2, 3, 2]
     with pytest.raises(InputError, match="may hold corrections"):
         write_review(audit(Run(tmp_path / "run")), sheet)
+
+
+@pytest.mark.parametrize("text", ["a\u2028b, c", "d\x0ce", "f\x85g", "h\r\ni", "j\nk", "l\x1cm"])
+def test_texts_with_ends_of_lines_keep_their_labels(tmp_path, text):
+    columns = {"id": [1, 2], "content": [text, text], "label": ["-cow", "cat"]}
+    write_sheet(tmp_path / "s.csv", {name: np.array(of, object) for name, of in columns.items()})
+    rows = read_sheet(tmp_path / "s.csv")
+    assert [row["label"] for row in rows] == ["-cow", "cat"]
+    assert {row["content"] for row in rows} == {text}
+    assert corrected(tmp_path / "s.csv", LABELS, CLASS_NAMES, NAMES)[1:].tolist() == [3, 0]
 
 
 @pytest.mark.parametrize(

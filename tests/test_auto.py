@@ -238,11 +238,13 @@ REFUSED = {
     "--keep auto": "--keep auto and --lose go together",
     "--keep 0.3 --lose 1": "--keep auto and --lose go together",
     "--keep auto --lose -1": "lose must be from 0 to 100 points of accuracy, got -1.0",
-    "--keep auto --lose nan": "lose must be from 0 to 100 points",
+    "--keep auto --lose nan": "lose must be a number from -1e100 to 1e100 or None, got nan",
     "--keep auto --lose 1 --method auto": "tries shares with one method, so name it",
     "--keep auto --lose 1 --prune 0.5": "leave out --prune",
     "--keep 0.3 --method auto --epochs 5": "needs at least 10 epochs, got 5",
     "--keep 0.3 --method Auto": "there is no method 'Auto'",
+    "--keep 10 --floor 6": "a floor of 6 per class needs 12 samples, k is 10",
+    "--keep auto --lose 1 --floor 90": "tries at most 70% of the 240 samples, which have no room",
 }
 
 
@@ -379,6 +381,30 @@ def test_the_smallest_share_that_loses_little_is_kept(ground, needed, keep, trie
     assert [share.keep for share in shares.tried] == tried
     assert shares.trainings == SHARE_SEEDS * len(tried)
     assert ("everything was kept" in str(shares)) == (keep == 1)
+
+
+@pytest.mark.parametrize(
+    ("floor", "tried"), [(14, [1.0, 0.1]), (30, [1.0, 0.3, 0.25]), (40, [1.0, 0.3]), (120, [1.0])]
+)
+def test_shares_without_room_for_the_floor_are_left_out(ground, floor, tried):
+    """Of 1,438 samples of ten classes, of which each keeps at least so many."""
+    method = Method("dual", "beta", select_knobs={"floor": floor})
+    shares = search_share(ground, lambda pruned: method, 50, telling(lambda cell: 0.9, []), print)
+    assert [share.keep for share in shares.tried] == tried
+    assert shares.keep == tried[-1]
+
+
+@pytest.mark.parametrize(("floor", "least"), [(14, 12), (7, 6), (1, 0)])
+def test_a_floor_is_scaled_to_the_part_that_is_chosen_from(ground, floor, least):
+    """140 samples have just room for a floor of 14; a tenth of them is held out."""
+    method = Method("dual", "top", select_knobs={"floor": floor})
+    (row,) = ground.grid("auto", {"dual": method}, 1 - 140 / 1438, 3).rows
+    for seed, ids in row.method.selector.ids.items():
+        among, _ = held_out_ids(ground.labels, PART, seed)
+        scores = score.dual(ground.runs[0]["target_prob"])[among]
+        labels = ground.labels[among]
+        expected = select.top(scores, labels=labels, k=126, seed=seed, floor=least)
+        np.testing.assert_array_equal(ids, expected)
 
 
 def test_a_loss_counts_with_its_standard_error():

@@ -11,7 +11,22 @@ from hypothesis import strategies as st
 
 from dualprune.errors import InputError
 from dualprune.select import budget
+from dualprune.select.budget import share_of
 from tests.selecting import repeatable
+
+
+@given(st.integers(1, 10**9), st.data())
+def test_the_share_of_a_count_means_that_count(samples, data):
+    k = data.draw(st.integers(1, samples))
+    assert budget(samples, prune=repr(share_of(k, samples))) == k
+
+
+@given(st.integers(10, 10**9), st.integers(1, 99))
+def test_a_share_in_percent_is_found_again_unless_a_shorter_one_means_the_same(samples, percent):
+    k = budget(samples, prune=f"{percent}%")
+    assert len(repr(share_of(k, samples))) <= len(repr(percent / 100))
+    if samples >= 1000:
+        assert share_of(k, samples) == percent / 100
 
 
 def test_a_tenth_and_a_fifth_of_fifty_thousand_lose_no_sample():

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from dualprune import Method, compare
+from dualprune import Method, compare, prune
 from dualprune.coreset.worth import ANEW, SHORTER
+from dualprune.errors import InputError
 from dualprune.experiments.results import read
 from dualprune.report.page.compared import summarise
 from dualprune.train import recipes
@@ -196,3 +197,19 @@ def test_the_demo_shows_that_wrong_labels_are_removed(tmp_path):
     assert done.returncode == 0, done.stderr
     assert "wrong labels that were pruned" in " ".join(done.stdout.split())
     assert ".png" not in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("what", "given", "said"),
+    [
+        (compare, {"keep": 0.3}, "keep must be a list"),
+        (compare, {"methods": "random"}, "methods must be a list"),
+        (compare, {"out": None}, "out must be a path"),
+        (prune, {"ignore": "id"}, "ignore must be a list"),
+        (prune, {"materialize": "move"}, "materialize must be 'link' or 'copy'"),
+        (prune, {"model": 3}, "model must be text or a Module"),
+    ],
+)
+def test_what_is_of_another_type_is_refused_by_its_name(what, given, said, tmp_path):
+    with pytest.raises(InputError, match=said):
+        what("digits", **{"out": tmp_path, **given})

@@ -129,7 +129,9 @@ def test_an_edited_coreset_has_the_ids_that_were_given_and_says_so(tmp_path, run
     coreset = choose(run, "dual+beta", keep=9, seed=3)
     gone, new = coreset.ids[2], np.setdiff1d(np.arange(40), coreset.ids)[[0, 4]]
     ids = [*np.setdiff1d(coreset.ids, [gone]), *new, new[0]]
-    edited = coreset.with_ids(ids)
+    edited = replace(coreset, card=replace(coreset.card, check=CHECK)).with_ids(ids)
+    assert edited.card.check is None  # which was of other ids
+    assert edited.ids.dtype == np.int64
     assert edited.ids.tolist() == sorted(set(ids))
     assert edited.card.method == "dual+beta, edited by hand"
     assert (edited.card.k, edited.card.runs) == (10, coreset.card.runs)
@@ -141,6 +143,14 @@ def test_an_edited_coreset_has_the_ids_that_were_given_and_says_so(tmp_path, run
     assert back.ids.tolist() == edited.ids.tolist()
     assert back.with_ids([3]).card.method == "dual+beta, edited by hand"
     assert repeat(edited) is None  # no command chooses these
+
+
+def test_coresets_of_the_same_ids_are_equal(run):
+    one, same = (choose(run, "dual+beta", keep=9, seed=3) for _ in range(2))
+    other = choose(run, "random", keep=9, seed=4)
+    assert one == same != other
+    assert {one, same, other} == {one, other}
+    assert one != one.ids.tolist()
 
 
 @pytest.mark.parametrize(
@@ -329,8 +339,8 @@ def test_a_difference_on_few_images_may_be_chance():
 
 def test_advice_is_about_the_better_of_what_costs_the_same():
     coreset, _, shorter, anew = CHECK.arms
-    once = "if you train only once, train on all the data, shorter: it costs the same, needs no "
-    once += "recording, and was "
+    once = "to save time, train on all the data, shorter: it costs as much as training on the "
+    once += "coreset, needs no recording, and was "
     assert CHECK.advice() == once + "as good, as far as these seeds and samples tell"
     better = replace(shorter, accuracies=[0.95, 0.97, 0.96])
     assert Check(50_000, [coreset, better, anew]).advice() == once + "better"
@@ -344,7 +354,9 @@ def test_advice_is_about_the_better_of_what_costs_the_same():
     [
         (30, 15, 30, "pays from the third training on"),  # 30 + 2 x 15 is as much as 2 x 30
         (29, 15, 30, "pays from the second training on"),
-        (150, 15, 30, "pays from the 11th training on"),
+        (120, 15, 30, "pays from the ninth training on"),
+        (150, 15, 30, "pays from training 11 on"),
+        (30, 28.5, 30, "pays from training 21 on"),
         (30, 60, 60, "saves no time: training on it takes as long as on all the data"),
     ],
 )

@@ -14,7 +14,7 @@ import pytest
 from PIL import Image
 
 from dualprune import Coreset
-from dualprune.data import decode, load
+from dualprune.data import decode, load, only_readable
 from dualprune.data.decode import decode_sound
 from dualprune.errors import DamagedError, InputError, MissingError
 from tests.commands import DUALPRUNE, dualprune, process
@@ -120,7 +120,7 @@ def test_truncated_images_are_unreadable(tmp_path):
         (tmp_path / name).write_bytes(data[: len(data) // 2])
     with pytest.warns(UserWarning, match=r"\(2\): 'a/short.jpg', 'a/short.png'"):
         images, _ = load(tmp_path, size=8)
-    assert images.only_readable().names == ("a/good.jpg",)
+    assert only_readable(images).names == ("a/good.jpg",)
     assert images.squares.any(axis=(1, 2, 3)).tolist() == [True, False, False]
 
 
@@ -195,7 +195,7 @@ def test_more_pixels_than_an_image_can_have_are_not_decoded(tmp_path):
     (tmp_path / "a" / "broken.png").write_bytes(b"")
     with pytest.warns(UserWarning, match="left out") as warned:
         images, _ = load(tmp_path)
-    assert images.only_readable().names == ("a/x.png",)
+    assert only_readable(images).names == ("a/x.png",)
     large, unreadable = (str(warning.message) for warning in warned)
     assert "images of more than 178,956,970 pixels" in large
     assert large.endswith("(1): 'a/huge.png'")
@@ -262,7 +262,7 @@ def test_all_that_is_no_image_in_a_class_is_named_once(tmp_path):
     (tmp_path / "a" / "gone.png").symlink_to(tmp_path / "nowhere.png")
     with pytest.warns(UserWarning, match="left out|unreadable") as warned:
         images, _ = load(tmp_path)
-    assert images.only_readable().names == ("a/x.png", "b/deep/x.png")
+    assert only_readable(images).names == ("a/x.png", "b/deep/x.png")
     other, stray, unreadable = (str(warning.message) for warning in warned)
     assert other.endswith("(3): 'a/x.heic', 'a/x.raw', 'b/deep/x.avif'")
     assert unreadable.endswith("(2): 'a/gone.png', 'a/pipe.png'")
@@ -402,7 +402,7 @@ def test_test_labels_are_those_of_the_training_classes(tmp_path):
 
 @pytest.mark.parametrize("size", [1, 5, 32])
 def test_every_kind_of_image_becomes_the_same_shape(loaded, size):
-    for file in loaded[0].only_readable().files:
+    for file in only_readable(loaded[0]).files:
         pixels = decode(file, size)
         assert pixels.shape == (size, size, 3)
         assert pixels.dtype == np.uint8

@@ -4,6 +4,7 @@ import contextlib
 import csv
 import io
 import json
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -15,7 +16,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dualprune.data import lines, rows
-from dualprune.data.rows import path_and_digest, read_blocks, write_kept
+from dualprune.data.kept import GROUP, write_kept
+from dualprune.data.rows import path_and_digest, read_blocks
+from dualprune.data.tables import table_from
 from dualprune.errors import DamagedError, DualpruneError, InputError, MissingError
 
 CELL = st.text(st.characters(codec="utf-8", exclude_characters="\0\r"), max_size=8)
@@ -31,7 +34,9 @@ def read(source, need=(), *, only=False, ignore=()):
 def opened(path, rows_of):
     """What `write_kept` asks of data."""
     path, digest = path_and_digest(path)
-    return SimpleNamespace(path=path, sha256=digest, source=np.arange(rows_of))
+    return SimpleNamespace(
+        path=path, sha256=digest, source=np.arange(rows_of), relabelled=0, label=""
+    )
 
 
 def write_csv(path, table, *, delimiter=",", end="\n", blank=()):
@@ -127,7 +132,7 @@ def test_keys_that_come_late_are_columns_of_all_rows(tmp_path):
 
 @pytest.mark.parametrize("compression", ["none", "snappy", "zstd"])
 def test_a_parquet_file_keeps_its_schema(tmp_path, compression):
-    count = rows._GROUP + 10
+    count = GROUP + 10
     table = pa.table(
         {
             "number": pa.array(range(count), pa.int32()),
@@ -137,7 +142,7 @@ def test_a_parquet_file_keeps_its_schema(tmp_path, compression):
         }
     ).replace_schema_metadata({"by": "hand"})
     pq.write_table(table, tmp_path / "x.parquet", compression=compression, row_group_size=5000)
-    ids = np.array([3, 5000, rows._GROUP - 1, rows._GROUP, count - 1])
+    ids = np.array([3, 5000, GROUP - 1, GROUP, count - 1])
     write_kept(opened(tmp_path / "x.parquet", count), ids, tmp_path / "kept.parquet")
     kept = pq.read_table(tmp_path / "kept.parquet")
     schema = pq.read_schema(tmp_path / "x.parquet")
@@ -286,3 +291,50 @@ def test_the_limit_of_csv_cells_is_left_as_it_was(tmp_path):
     (tmp_path / "x.csv").write_text(f"a,b\n{long},1\n")
     assert read(tmp_path / "x.csv")["a"].to_pylist() == [long]
     assert csv.field_size_limit() == usual
+
+
+CLASSES = ['a "b"', "c, d", "e\nf"]
+
+
+def with_corrections(tmp_path, suffix, labels, now):
+    """Write rows with these labels, correct them to those of `now`; give the data and the ids."""
+    rows = pa.table({"label": labels, "x": [f"{n / 8:.3f}" for n in range(len(labels))]})
+    path = tmp_path / f"x{suffix}"
+    if suffix == ".parquet":
+        kinds = pa.dictionary(pa.int8(), pa.string())
+        pq.write_table(rows.set_column(0, "label", rows["label"].cast(kinds)), path)
+    elif suffix == ".csv":
+        write_csv(path, [rows.column_names, *zip(*rows.to_pydict().values(), strict=True)])
+    else:
+        path.write_text("".join(f"{json.dumps(row)}\n" for row in rows.to_pylist()))
+    data = table_from(path, label="label")
+    wanted = np.array([data.class_names.index(name) for name in now])
+    return replace(data, labels=wanted, relabelled=int((wanted != data.labels).sum()))
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".parquet"])
+@MANY
+@given(st.data())
+def test_kept_rows_have_the_labels_that_were_corrected(tmp_path, suffix, data):
+    labels = [*CLASSES * 4, *data.draw(st.lists(st.sampled_from(CLASSES), max_size=9))]
+    one = st.sampled_from(CLASSES)
+    now = data.draw(st.lists(one, min_size=len(labels), max_size=len(labels)))
+    ids = np.array(sorted(data.draw(st.sets(st.integers(0, len(labels) - 1)))), int)
+    corrected = with_corrections(tmp_path, suffix, labels, now)
+    write_kept(corrected, ids, tmp_path / f"kept{suffix}")
+    if len(ids):
+        kept = read(tmp_path / f"kept{suffix}").to_pydict()
+        assert kept == {"label": [now[i] for i in ids], "x": [f"{i / 8:.3f}" for i in ids]}
+    if suffix == ".parquet":
+        schemas = [pq.read_schema(tmp_path / f"{name}.parquet") for name in ("x", "kept")]
+        assert schemas[0] == schemas[1]
+
+
+def test_a_corrected_line_of_json_keeps_its_other_bytes(tmp_path):
+    lines = ['{"n": 1.50, "label" : 1, "label2": [1]}\r\n', '{"label":2,"n":[{"label": 3}]}\n']
+    (tmp_path / "x.jsonl").write_text("".join(lines * 6), newline="")
+    data = table_from(tmp_path / "x.jsonl", label="label", ignore=["label2"])
+    data = replace(data, labels=1 - data.labels, relabelled=12)
+    write_kept(data, np.arange(2), tmp_path / "kept.jsonl")
+    expected = ['{"n": 1.50, "label" : 2, "label2": [1]}\r\n', '{"label":1,"n":[{"label": 3}]}\n']
+    assert (tmp_path / "kept.jsonl").read_bytes().decode() == "".join(expected)

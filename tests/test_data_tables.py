@@ -15,7 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dualprune.data.columns import FEW_NUMBERS, MOST_LEVELS, Column, read_column
-from dualprune.data.rows import read_blocks, write_kept
+from dualprune.data.kept import write_kept
+from dualprune.data.rows import read_blocks
+from dualprune.data.split import only_readable
 from dualprune.data.tables import table_from
 from dualprune.errors import InputError, MissingError
 
@@ -297,7 +299,7 @@ def test_rows_without_a_label_keep_their_ids():
         data = table_from(table, label="label")
     assert data.readable_ids.tolist() == [*range(2, ROWS)]
     assert data.labels[:3].tolist() == [0, 0, 1]
-    assert data.only_readable().source[0] == 2
+    assert only_readable(data).source[0] == 2
 
 
 def test_columns_can_be_ignored():
@@ -335,7 +337,7 @@ NO_THREADS = """
 import os, sys
 from pathlib import Path
 import numpy as np
-from dualprune.data.rows import write_kept
+from dualprune.data.kept import write_kept
 from dualprune.data.tables import table_from
 from dualprune.data.texts import texts_from
 

@@ -14,8 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dualprune.data import texts as texts_module
+from dualprune.data.kept import write_kept
 from dualprune.data.ngrams import HASHES, MOST_TOKENS, ngrams
-from dualprune.data.rows import write_kept
+from dualprune.data.split import only_readable
 from dualprune.data.texts import texts_from
 from dualprune.errors import InputError
 
@@ -187,7 +188,7 @@ def test_rows_without_text_or_label_keep_their_ids():
     assert np.flatnonzero(data.unreadable).tolist() == [1, 2, 3, 5]
     assert data.labels.tolist() == [1, 0, 0, 0, 0, 0, *[0, 1] * 4]
     assert data.readable_ids.tolist() == [0, 4, *range(6, 14)]
-    readable = data.only_readable()
+    readable = only_readable(data)
     assert readable.source.tolist() == data.readable_ids.tolist()
     assert readable.unreadable.sum() == 0
 

@@ -551,6 +551,20 @@ def test_a_plan_counts_what_several_experiments_share_once(dualprune, tmp_path):
     assert sum(count for _, count in counts.values()) == len(cells)
 
 
+def test_cells_that_another_experiment_measured_are_copied(tmp_path):
+    one = find_experiment("beta-90-cifar10").at("smoke")
+    other = replace(one, name="another")
+    lines = runner.run(one, tmp_path, pool=runner.InThisProcess())
+    shutil.rmtree(tmp_path / "work")
+    assert sum(plan.trainings for _, plan in cost.plan("smoke", tmp_path, 1)) < sum(
+        plan.trainings for _, plan in cost.plan("smoke", tmp_path / "nothing", 1)
+    )
+    copied = runner.run(other, tmp_path, pool=runner.InThisProcess())
+    assert not (tmp_path / "work").exists(), "nothing was recorded or trained"
+    assert [line.values for line in copied] == [line.values for line in lines]
+    assert {line.experiment for line in copied} == {"another"}
+
+
 @pytest.fixture
 def files(tmp_path):
     """A setting of image files, as ImageNet comes, and the training images among them."""

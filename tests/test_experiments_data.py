@@ -13,7 +13,7 @@ from dualprune.dynamic import DYNAMIC
 from dualprune.experiments.contents import NAMES, contents, papers_title
 from dualprune.experiments.cost import SETS
 from dualprune.experiments.experiment import SCALES, experiments, find_experiment, read
-from dualprune.experiments.grid import ANEW, SHORTER
+from dualprune.experiments.grid import ANEW, SHORTER, WHOLE
 from dualprune.experiments.kinds import KINDS
 from dualprune.experiments.picture import DRAWINGS
 from dualprune.experiments.setting import SHIFTS, settings
@@ -89,7 +89,7 @@ def test_what_is_drawn_can_be_drawn():
 def test_equal_iterations_are_those_of_training_on_all_the_data(scale):
     grid = find_experiment("equal-iterations").at(scale)
     setting = grid.setting
-    steps = steps_per_epoch(setting.samples or 50_000, setting.trained.batch_for(1.0))
+    steps = steps_per_epoch(setting.samples or 50_000, setting.trained.batch)
     iterations = {row.train["iterations"] for row in grid.rows if row.train}
     assert iterations == {steps * setting.trained.epochs}
 
@@ -185,12 +185,18 @@ def test_kinds_settings_shifts_models_and_drawings_exist(experiment):
 
 
 @every_experiment
-def test_rows_have_shares_and_only_rows_change_at_a_scale(experiment):
+def test_rows_have_shares_and_change_at_known_scales(experiment):
     assert bool(experiment.rows) <= bool(experiment.pruned)
     assert all(0 < share < 1 for share in experiment.pruned)
-    names = {row.name for row in experiment.rows}
-    assert {scale for scale, _ in experiment.rows_at} <= set(SCALES)
-    assert {name for _, name in experiment.rows_at} <= names
+    assert experiment.rows_at.keys() <= set(SCALES)
+
+
+@every_experiment
+def test_rows_that_a_setting_names_are_run_and_rows_of_one_scale_have_a_method(experiment):
+    for scale in experiment.scales:
+        grid = experiment.at(scale)
+        assert {*(grid.setting.rows or ())} <= {row.name for row in grid.rows}
+        assert all(row.method or row in (WHOLE, SHORTER) for row in grid.rows), scale
 
 
 @every_experiment
@@ -239,3 +245,15 @@ def test_a_row_may_change_at_a_scale():
     assert [row.epochs for row in experiment.at("smoke").rows[:2]] == [3, "early"]
     assert [row.epochs for row in experiment.at("paper").rows[:2]] == ["early", "early"]
     assert experiment.at("paper").rows[2:] == (SHORTER, ANEW)
+
+
+def test_a_scale_may_add_rows_and_a_setting_may_leave_some_out():
+    grid = find_experiment("cifar10").at("cpu-full")
+    names = [row.name for row in grid.rows]
+    assert {"Entropy", "TDDS"}.isdisjoint(names)
+    assert names[-4:] == ["DUAL+beta, c_D found", "InfoMax", SHORTER.name, ANEW.name]
+    assert "EL2N, here: method el2n" in grid.notes, "what changes at `cpu` changes here, too"
+    assert not [note for note in grid.notes if note.startswith("TDDS")]
+    knobs = {row.name: row.method_at(grid.setting, 0.9).select_knobs for row in grid.rows[:-2]}
+    assert knobs["DUAL+beta"]["c_d"] == 3
+    assert "c_d" not in knobs["DUAL+beta, c_D found"]

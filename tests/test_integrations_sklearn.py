@@ -267,6 +267,7 @@ def test_it_is_a_step_of_a_pipeline_that_can_be_searched():
         ({"method": "ssp"}, "ssp reads features, which CoresetSampler does not have; choose"),
         ({"method": "el2n-5"}, "averages 5 recordings"),
         ({"rounds": 9}, r"dual\+beta needs at least 10 rounds, got 9"),
+        ({"rounds": 9, "method": "beta"}, "beta needs at least 10 rounds, got 9"),
         ({"rounds": 9.5}, "rounds must be a whole number"),
         ({"floor": 2, "balance": "uniform"}, "not both"),
         ({"estimator": LogisticRegression()}, "LogisticRegression cannot be watched; give"),

@@ -244,6 +244,12 @@ def _counting(fn, calls):
 # Named methods
 
 
+def test_a_share_that_was_rounded_is_still_that_share(run):
+    knobs = [choose(run, "ccs", keep=keep).card.select_knobs for keep in (0.1, 145)]
+    assert run.samples * 0.1 < 144, "a tenth is rounded up, so that less than 0.9 is pruned"
+    assert [each["cut_off"] for each in knobs] == [0.3, 0.1]
+
+
 @pytest.mark.parametrize("name", ["ccs", "ccs-cifar100", "ccs-imagenet"])
 def test_strata_and_cut_off_of_ccs_read_the_same_margin(run, name):
     method, k = find_method(name, 0.9), run.samples // 10

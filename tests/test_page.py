@@ -21,8 +21,8 @@ from PIL import Image
 
 from dualprune import Coreset, Method, Run, choose, score, select
 from dualprune.coreset import ShortClass, Training, WrongLabels
-from dualprune.coreset.worth import ONCE
-from dualprune.data import in_memory, load
+from dualprune.coreset.worth import RIVALS
+from dualprune.data import in_memory, load, only_readable
 from dualprune.errors import InputError, MissingError
 from dualprune.experiments.results import Line, append
 from dualprune.method import Arrays
@@ -391,7 +391,7 @@ def test_large_images_are_shrunk_in_their_proportions():
 def test_files_are_drawn_with_their_colour(tmp_path):
     names = make_photos(tmp_path / "photos")
     with pytest.warns(UserWarning, match="broken|nothing yet"):
-        images = load(tmp_path / "photos")[0].only_readable()
+        images = only_readable(load(tmp_path / "photos")[0])
     ids = np.array([0, 25, 59])
     _, tiles = tiles_of(draw_sheet(images, ids), 3)
     assert tiles.shape == (3, 64, 64, 3)
@@ -470,7 +470,7 @@ def test_what_it_says_of_a_coreset(run):
         "Cost": "training on what was kept takes 66.6 passes over the full set instead of 200 "
         "(33%), or 39% with the 12 passes of recording, which are needed once",
         "Worth it": "compared with training on all the data, it pays from the first training on; "
-        + ONCE,
+        + RIVALS,
     }
 
 

@@ -374,6 +374,7 @@ def check_refused(wrong, *words):
         ("prune NPZ --keep 1", "--keep 1 is ambiguous"),
         ("prune NPZ --keep 0", "--keep 0"),
         ("prune NPZ --keep 0.5 --epochs 5", "needs at least 10 epochs, got 5"),
+        ("prune NPZ --keep 0.5 --method beta --epochs 5", "beta needs at least 10 epochs, got 5"),
         ("prune digits --keep 0.5 --materialize link", "only images that are files"),
         ("record NPZ --epochs 0", "epochs must be at least 1"),
         ("train NPZ --epochs 2 --iterations 7", "not both"),

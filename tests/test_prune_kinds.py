@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import torch
-from datasets import Dataset
+from datasets import Dataset, DatasetDict
 from torch import nn
 
 from dualprune import Coreset, Run, choose, compare, prune
@@ -18,6 +18,8 @@ from dualprune.data import Columns, load
 from dualprune.errors import InputError
 from dualprune.train import Setup
 from dualprune.train import record as record_run
+from dualprune.train.datasets import Samples
+from dualprune.workflows.given import given_data
 from tests.commands import dualprune as command
 
 WORDS = {
@@ -157,6 +159,68 @@ def test_tables_in_memory_are_pruned_as_their_file(kind, tmp_path):
     assert len(coreset.apply(given)) == 30
 
 
+@pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame, pa.Table.from_pandas, Dataset])
+def test_a_table_in_memory_needs_a_label(kind, tmp_path):
+    given = Dataset.from_pandas(measures()) if kind is Dataset else kind(measures())
+    with pytest.raises(InputError, match="say which column holds the label"):
+        prune(given, keep=0.5, out=tmp_path / "out")
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (pl.LazyFrame({"x": [1.0], "y": ["a"]}), "LazyFrame .* call .collect.. first"),
+        (DatasetDict(train=Dataset.from_dict({"x": [1.0]})), "choose one of its parts"),
+        ({"x": [1.0], "y": ["a"]}, "make a table of its columns first"),
+        (pd.Series([1.0]), "Series is none"),
+    ],
+)
+def test_what_is_almost_a_table_says_what_to_do_first(data, message):
+    with pytest.raises(InputError, match=message):
+        given_data(data, Columns(label="y"))
+
+
+ODD = {
+    "mixed": ["a", 1] * (COUNT // 2),
+    "complex": np.arange(COUNT) * 1j,
+    "sparse": pd.arrays.SparseArray([0, 1] * (COUNT // 2)),
+    "objects": [object()] * COUNT,
+    "large": [2**70] * COUNT,
+    "categories": pd.Categorical(["a", 1] * (COUNT // 2)),
+}
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_a_column_that_cannot_be_read_is_named_if_it_is_used(name):
+    table = measures().assign(**{name: ODD[name]})
+    with pytest.raises(InputError, match=f"the column '{name}' of the table, of type .* ignore"):
+        given_data(table, Columns(label="y"))
+    same = given_data(measures(), Columns(label="y"))
+    left_out = given_data(table, Columns(label="y", ignore=(name,)))
+    assert left_out.fingerprint == same.fingerprint
+    table["words"] = sentences()[0]
+    assert len(given_data(table, Columns(text="words", label="y"))) == COUNT
+
+
+def test_bins_of_numbers_are_labels_and_categories():
+    x, bins = measures()["x"], pd.cut(measures()["x"], [-np.inf, -0.5, 0.5, np.inf])
+    table = pd.DataFrame({"x": x, "bins": bins, "plain": pd.arrays.IntervalArray(bins)})
+    data = given_data(table, Columns(label="bins"))
+    assert data.class_names == ("(-0.5, 0.5]", "(-inf, -0.5]", "(0.5, inf]")
+    assert data.described() == ["x: number", "plain: category with 3 levels"]
+    assert given_data(table, Columns(label="plain")).labels.tolist() == data.labels.tolist()
+    with pytest.raises(InputError, match=r"holds extension<pandas\.interval"):
+        given_data(pa.Table.from_pandas(table), Columns(label="bins"))
+
+
+def test_columns_of_the_same_name_are_refused_and_numbers_are_names_as_text():
+    table = measures().rename(columns={"colour": "x"})
+    with pytest.raises(InputError, match="several columns of the same name: 'x'"):
+        given_data(table, Columns(label="y"))
+    table.columns = range(4)
+    assert given_data(table, Columns(label="3", ignore=("0",))).class_names == ("no", "yes")
+
+
 class Pairs(torch.utils.data.Dataset):
     """A dataset of a user's own: points of two classes."""
 
@@ -196,12 +260,24 @@ def test_a_dataset_of_torch_is_compared(tmp_path):
         ([(torch.zeros(2), 0.5), (torch.ones(2), 1.0)], "must be a class number, got 0.5"),
         ([(torch.zeros(2), 1), (torch.ones(2), 1)], "of two classes or more"),
         ([(torch.zeros(2), -1), (torch.ones(2), 1)], "class numbers from 0"),
+        ([(torch.zeros(2), "cat"), (torch.ones(2), "dog")], "must be a class number, got 'cat'"),
+        ([(torch.zeros(2), None), (torch.ones(2), 1)], "must be a class number, got None"),
+        ([(torch.zeros(2), 3_000_000), (torch.ones(2), 0)], "got 3000000 among 2 samples"),
         (iter([]), "is no data that can be read"),
     ],
 )
 def test_what_is_no_dataset_is_refused_in_words(data, message, tmp_path):
     with pytest.raises(InputError, match=message):
         prune(data, model=nn.Linear(2, 2), keep=0.5, out=tmp_path / "out")
+
+
+def test_the_classes_of_a_dataset_of_torch_may_be_an_array_and_must_suffice():
+    data = Pairs()
+    data.classes = np.array(["low", "high", "none of these"])
+    assert Samples.of(data).class_names == ("low", "high", "none of these")
+    data.classes = ["low"]
+    with pytest.raises(InputError, match="names 1 classes, and a label is 1"):
+        Samples.of(data)
 
 
 def test_a_dataset_of_torch_needs_a_module(tmp_path):
@@ -228,6 +304,36 @@ def test_labels_of_rows_can_be_corrected(reviews, tmp_path):
     out, words = tmp_path / "out", ("--text", "text", "--label", "kind")
     dualprune("prune", reviews, *words, *FEW, "--labels", sheet, "--out", out)
     assert Coreset.load(out).card.training.relabelled == 1
+
+
+def test_corrected_labels_are_written_and_known_to_what_comes_after(reviews, tmp_path):
+    kinds, words = list(WORDS), ("--text", "text", "--label", "kind")
+    sheet, out = tmp_path / "corrected.csv", tmp_path / "out"
+    sheet.write_text("id,label\n" + "".join(f"{n},{kinds[n % 3]}\n" for n in WRONG))
+    dualprune("prune", reviews, *words, *FEW, "--labels", sheet, "--out", out)
+    small = tmp_path / "small"
+    dualprune(
+        *("select", "random", out, "--keep", COUNT, "--data", reviews, *words),
+        *("--materialize", "copy", "--out", small),
+    )
+    kept = pd.read_csv(small / "kept.csv")["kind"].tolist()
+    assert kept == [kinds[number % 3] for number in range(COUNT)]
+    dualprune("audit", out, "--data", reviews, *words)
+    train = ("train", reviews, "--coreset", out, *words, "--epochs", "1", "--out", tmp_path / "t")
+    assert "with the same --labels" in dualprune(*train, code=2)
+    dualprune(*train, "--labels", sheet)
+
+
+@pytest.mark.filterwarnings("ignore:.*left out")
+@pytest.mark.parametrize("new", ["animals", "stones"])
+def test_a_row_without_a_label_gets_none_by_correction(new, reviews, tmp_path):
+    rows = reviews.read_text().splitlines()
+    rows[1 + 7] = rows[1 + 7].rpartition(",")[0] + ","
+    reviews.write_text("\n".join(rows))
+    sheet = tmp_path / "corrected.csv"
+    sheet.write_text(f"id,label\n5,stones\n7,{new}\n")
+    with pytest.raises(InputError, match=r"row 3 of .* labels sample 7, which is left out"):
+        prune(reviews, text="text", label="kind", keep=9, labels=sheet, out=tmp_path / "out")
 
 
 def test_a_check_on_texts_is_told_in_samples(reviews, tmp_path):
@@ -324,3 +430,16 @@ def test_a_checkpoint_that_is_not_there_or_not_for_these_data_is_refused(table, 
     assert "cannot load the checkpoint" in dualprune("prune", reviews, *words, *out, code=2)
     said = dualprune("prune", table, "--label", "y", "--model", "some/bert", *out, code=2)
     assert "is a checkpoint for texts, and these are rows" in said
+
+
+def test_a_module_must_be_given_again_to_choose_from_its_recording(tmp_path):
+    torch.manual_seed(0)
+    dataset = [(torch.randn(3) + number % 2, number % 2) for number in range(60)]
+    model = torch.nn.Sequential(torch.nn.Linear(3, 2))
+    prune(dataset, model=model, keep=0.5, epochs=11, out=tmp_path / "a")
+    again = {"keep": 0.3, "run": tmp_path / "a", "out": tmp_path / "b"}
+    assert len(prune(dataset, model=model, **again)) == 18
+    with pytest.raises(InputError, match=r"a module of class Sequential, and .* given is Linear"):
+        prune(dataset, model=model[0], **again)
+    with pytest.raises(InputError, match=r"a module of class Sequential, and .* given is none"):
+        prune("digits", **again)

@@ -89,6 +89,16 @@ def test_before_there_are_two_choices_there_is_nothing_to_compare():
     assert [bool(watcher.overlaps(epoch)) for epoch in (0, 1, 10, 11)] == [False] * 3 + [True]
 
 
+def test_a_method_is_watched_once_all_scores_that_it_reads_have_their_window(tmp_path):
+    """beta has no score of its own; DUAL, whose window is 10, anchors it."""
+    run = run_of(tmp_path / "run", freezing(24, 200, at=12))
+    watcher = Settling(run.path, at_shares("beta", labels=False), 0)
+    assert [bool(watcher.overlaps(epoch)) for epoch in (2, 10, 11)] == [False, False, True]
+    assert stops_after(run, "beta") > 10
+    early = run_of(tmp_path / "early", walks(5, 200))
+    assert not settled(early, "beta")
+
+
 # -------------------------------------------------------------------------------------- laws
 
 
@@ -136,6 +146,21 @@ def test_a_sample_that_an_epoch_missed_is_no_reason_to_fail(tmp_path):
     losses = -np.log(freezing(24, 200, at=12))
     losses[4, :20] = np.nan
     assert stops_after(Run.from_arrays(tmp_path / "run", loss=losses)) is not None
+
+
+KEEPS = Method("dual", "top", select_knobs={"unscored": "keep"})
+
+
+@pytest.mark.parametrize("method", ["dual+beta", "dual", "beta", "ccs", KEEPS])
+def test_where_too_few_samples_have_a_score_nothing_has_settled_yet(tmp_path, method):
+    """A loop that asks after every epoch goes on: they may have one after the next."""
+    losses = -np.log(freezing(24, 200, at=2))
+    losses[:12, 20:] = np.nan
+    run = Run.from_arrays(tmp_path / "run", loss=losses, margin=losses)
+    watcher = Settling(run.path, at_shares(method, labels=False), 0)
+    assert not any(watcher.settled(epoch) for epoch in range(1, 13))
+    assert not watcher.overlaps(12)
+    assert watcher.settled(24)
 
 
 # ------------------------------------------------------------------------ a loop of one's own
@@ -271,7 +296,7 @@ def test_methods_that_cannot_be_watched_are_refused_at_once(tmp_path, method, wh
 
 def test_what_makes_no_sense_is_refused(npz, stopped, tmp_path):
     new = tmp_path / "out"
-    with pytest.raises(InputError, match="epochs must be a number or auto, got 'soon'"):
+    with pytest.raises(InputError, match="epochs must be a whole number.*got 'soon'"):
         prune(npz, keep=0.3, epochs="soon", out=new)
     with pytest.raises(InputError, match="is recorded already; leave out epochs"):
         prune(npz, keep=0.3, epochs="auto", run=stopped[1], out=new)

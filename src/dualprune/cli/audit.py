@@ -17,7 +17,7 @@ from dualprune.cli.options import Text as OfText
 from dualprune.cli.printing import print_path, say, visible
 from dualprune.coreset import FIRST
 from dualprune.coreset.coreset import PART
-from dualprune.data import DUPLICATES, Columns, load, to_show
+from dualprune.data import DUPLICATES, Columns, load, to_show, with_labels
 from dualprune.errors import InputError
 from dualprune.files import Place, exists, place
 from dualprune.run import Run
@@ -97,6 +97,8 @@ def audit(
 
 def _contents(path: Path, columns: Columns, run: Run) -> list[str]:
     data, _ = load(path, columns=columns)
+    if len(data) == run.samples:
+        data = with_labels(data, run.labels)
     if data.fingerprint != run.description.data:
         raise InputError(f"{path} does not hold what {run.path} was recorded of")
     shown = to_show(data)

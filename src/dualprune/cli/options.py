@@ -58,6 +58,10 @@ Keep = Annotated[
     str | None, typer.Option(help="How much to keep: 0.3, 30% or a number of samples.")
 ]
 Label = Annotated[str | None, typer.Option(help="The column of a file of rows with the label.")]
+Labels = Annotated[
+    Path | None,
+    typer.Option(help="CSV of corrected labels, such as `dualprune audit --review` writes."),
+]
 Materialize = Annotated[
     Literal["link", "copy"] | None,
     typer.Option(

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from functools import partial
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -14,6 +13,7 @@ from dualprune.cli.options import (
     Floor,
     Ignore,
     Label,
+    Labels,
     Materialize,
     Model,
     Out,
@@ -84,10 +84,7 @@ def prune(
     check_seeds: Annotated[int, typer.Option(min=2, help="How often --check trains each.")] = 3,
     processes: Processes = None,
     download: Download = False,
-    labels: Annotated[
-        Path | None,
-        typer.Option(help="CSV of corrected labels, such as `dualprune audit --review` writes."),
-    ] = None,
+    labels: Labels = None,
 ) -> None:
     """Record a short training, score every sample, keep what is worth training on.
 

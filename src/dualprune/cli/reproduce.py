@@ -81,10 +81,10 @@ def _print_list() -> None:
 
 def _print_plan(scale: Scale, out: Path, processes: int | None) -> None:
     """Print of every experiment what it adds to those before it."""
-    from dualprune.experiments import cost, runner  # noqa: PLC0415 - loads torch
+    from dualprune.experiments import cost  # noqa: PLC0415 - loads torch
 
     table, total = RichTable("name", "recordings", "trainings", "time", "so far", box=None), 0.0
-    for name, left in cost.plan(scale, runner.workplace(out), processes):
+    for name, left in cost.plan(scale, out, processes):
         total += left.seconds
         counts = (str(left.recordings), str(left.trainings))
         table.add_row(name, *counts, duration(left.seconds), duration(total))

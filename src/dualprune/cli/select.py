@@ -13,7 +13,7 @@ from dualprune.cli.examples import as_lines, epilog
 from dualprune.cli.knobs import command_for
 from dualprune.cli.options import Epochs, Ignore, Keep, Label, Materialize, Prune, Runs, Text
 from dualprune.cli.printing import kept_lines, print_path, say
-from dualprune.data import Columns, Data, Images, list_training, load
+from dualprune.data import Columns, Data, Images, list_training, load, with_labels
 from dualprune.errors import InputError, MissingError, did_you_mean
 from dualprune.files import exists, on_disk, place
 from dualprune.method import Arrays, Method, choose_from, find_method, for_classes, warn_of_short
@@ -86,6 +86,8 @@ def _samples(run: Run, path: Path | None, columns: Columns, how: How) -> Data | 
         raise InputError("say where the data are: --data PATH, as it was given to record")
     refuse_materialize(path, how)
     samples = load(path, columns=columns)[0] if path.is_file() else _images(run, path)
+    if len(samples) == run.samples:
+        samples = with_labels(samples, run.labels)
     if samples.fingerprint != run.description.data:
         raise InputError(f"{path} does not hold what {run.path} was recorded of")
     return samples
@@ -97,10 +99,9 @@ def _images(run: Run, folder: Path) -> Images:
         raise InputError(f"{run.path} is not of image files; only files can be linked or copied")
     listed, source = list_training(folder), run.names["source"]
     images = listed.take(source[source < len(listed)])
-    if len(images) == run.samples:  # with the labels that were trained on
+    if len(images) == run.samples:
         unreadable = np.isin(np.arange(run.samples), run.unreadable)
-        labels = np.where(run.labels < 0, images.labels, run.labels).astype(np.int64)
-        images = replace(images, labels=labels, unreadable=unreadable)
+        images = replace(images, unreadable=unreadable)
     return images
 
 

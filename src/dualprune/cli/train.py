@@ -10,6 +10,7 @@ from dualprune.cli.options import (
     Download,
     Ignore,
     Label,
+    Labels,
     Model,
     Out,
     RecipeName,
@@ -49,6 +50,7 @@ def train(
     label: Label = None,
     ignore: Ignore = None,
     download: Download = False,
+    labels: Labels = None,
 ) -> None:
     """Train on a coreset or on everything; the accuracy is printed and stored in result.json.
 
@@ -69,6 +71,7 @@ def train(
             download=download,
             out=out,
             size=size,
+            labels=labels,
             columns=Columns(text, label, tuple(ignore or ())),
         )
         result = train.train(
@@ -93,7 +96,8 @@ def train(
 def _ids(coreset: Coreset, data: Samples) -> Array:
     if coreset.card.data not in ("", data.fingerprint):
         raise InputError(
-            f"the coreset ({coreset!r}) was chosen from other data; give the data it was made from"
+            f"the coreset ({coreset!r}) was chosen from other data; give the data it was made "
+            "from, with the same --labels if it had any"
         )
     ids: Array = coreset.apply(np.arange(len(data)))
     return ids

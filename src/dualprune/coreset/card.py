@@ -9,7 +9,7 @@ import numpy as np
 
 from dualprune.arguments import build
 from dualprune.coreset.tried import Search, Share, Shares
-from dualprune.coreset.worth import ONCE, Arm, Check, pays
+from dualprune.coreset.worth import RIVALS, Arm, Check, pays
 
 T = TypeVar("T")
 
@@ -221,7 +221,7 @@ class Card:
         if self.training is None:
             return ""
         small, full = self.training.coreset_passes, self.training.full_passes
-        advice = ONCE if self.check is None else self.check.advice()
+        advice = RIVALS if self.check is None else self.check.advice()
         paying = pays(self.recording_passes + self.trying_passes, small, full)
         return f"compared with training on all the data, it {paying}; {advice}"
 

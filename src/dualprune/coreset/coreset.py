@@ -55,12 +55,13 @@ def digest_of_parts(parts: Iterable[Array]) -> str:
     return total.hexdigest()
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class Coreset:
     """The ids to keep, sorted, and a card: method, knobs, seed, where the scores come from.
 
     `columns` may hold more about every sample, kept or not; they are saved beside the ids. Of a
-    coreset that was written in parts, ids and columns are read when they are asked for.
+    coreset that was written in parts, ids and columns are read when they are asked for. Two are
+    equal if they keep the same ids of as many samples, however these were chosen.
     """
 
     ids: Array
@@ -69,6 +70,16 @@ class Coreset:
 
     def __len__(self) -> int:
         return self.card.k
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Coreset) and self._identity == other._identity
+
+    def __hash__(self) -> int:
+        return hash(self._identity)
+
+    @property
+    def _identity(self) -> tuple[str, int]:
+        return self.card.ids_sha256, self.card.samples
 
     def parts(self) -> Iterator[Array]:
         """Give the ids file by file, where there are several; not all of them need fit in memory.
@@ -175,6 +186,7 @@ class Coreset:
             values={},
             reasons={reason: count for reason, count in counts.items() if count},
             short=[],
+            check=None,
             training=None,
             search=None,
             shares=None,

@@ -36,4 +36,4 @@ def check_ids(ids: Array | Sequence[int], samples: int) -> Array:
     wrong = ids[(ids < 0) | (ids >= samples)]
     if len(wrong):
         raise InputError(f"there is no sample {wrong[0]}: ids are from 0 to {samples - 1}")
-    return ids
+    return ids.astype(np.int64)

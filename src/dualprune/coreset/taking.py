@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from operator import length_hint
 from typing import Any
 
+import numpy as np
+
 from dualprune.errors import InputError
 from dualprune.signatures import Array
 
@@ -16,7 +18,6 @@ def count(data: Any) -> int:
 def take(data: Any, ids: Array) -> Any:
     """Give the samples at these positions.
 
-    >>> import numpy as np
     >>> take(("a", "b", "c"), np.array([0, 2]))
     ('a', 'c')
     """
@@ -47,8 +48,10 @@ class Subset:
     def __len__(self) -> int:
         return len(self.indices)
 
-    def __getitem__(self, index: int) -> Any:
-        return self.dataset[int(self.indices[index])]
+    def __getitem__(self, index: Any) -> Any:
+        """Give a sample, or the part of this that a slice or several positions name."""
+        ids = self.indices[index]
+        return Subset(self.dataset, ids) if np.ndim(ids) else self.dataset[int(ids)]
 
     @property
     def targets(self) -> Any:

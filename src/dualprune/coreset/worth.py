@@ -11,9 +11,9 @@ ALL = "all the data"
 SHORTER = "all the data, shorter"
 ANEW = "a new random part every epoch"
 
-ONCE = (
-    "if you train only once, a shorter training on all the data, or a new random part every epoch, "
-    "costs the same and needs no recording; prune --check compares them"
+RIVALS = (
+    "a shorter training on all the data, or a new random part every epoch, costs as much as one on "
+    "what was kept, and needs no recording; prune --check compares them"
 )
 
 _ONE_SIDE = 0.975  # of an interval of 95 %
@@ -151,8 +151,8 @@ class Check:
             else "better"
         )
         return (
-            f"if you train only once, train on {best.name}: it costs the same, needs no recording, "
-            f"and was {how}"
+            f"to save time, train on {best.name}: it costs as much as training on the coreset, "
+            f"needs no recording, and was {how}"
         )
 
 
@@ -170,5 +170,6 @@ def pays(recording: float, small: float, full: float) -> str:
     if small >= full:
         return "saves no time: training on it takes as long as on all the data"
     number = floor(recording / (full - small)) + 1
-    which = _ORDINALS[number - 1] if number <= len(_ORDINALS) else f"{number}th"
-    return f"pays from the {which} training on"
+    few = number <= len(_ORDINALS)
+    which = f"the {_ORDINALS[number - 1]} training" if few else f"training {number}"
+    return f"pays from {which} on"

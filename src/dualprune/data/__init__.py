@@ -17,12 +17,12 @@ from dualprune.data.fashion_mnist import fashion_mnist
 from dualprune.data.folder import list_training, read_sets, refuse_among_images
 from dualprune.data.imagenet import imagenet, tiny_imagenet
 from dualprune.data.images import Images, in_memory
-from dualprune.data.labelled import Columns, Data, Encoded
+from dualprune.data.kept import write_kept
+from dualprune.data.labelled import Columns, Data, Encoded, with_labels
 from dualprune.data.noise import flip_labels
 from dualprune.data.npz import read_npz
 from dualprune.data.rows import FORMATS as ROWS
-from dualprune.data.rows import write_kept
-from dualprune.data.split import long_tail, split_ids, validation_split
+from dualprune.data.split import long_tail, only_readable, split_ids, validation_split
 from dualprune.data.tables import Table, table_from
 from dualprune.data.texts import Texts, texts_from
 from dualprune.data.tree import replace_links, write_tree
@@ -49,12 +49,14 @@ __all__ = [
     "list_training",
     "load",
     "long_tail",
+    "only_readable",
     "replace_links",
     "rows_from",
     "split_ids",
     "to_show",
     "usual_recipe",
     "validation_split",
+    "with_labels",
     "write_duplicates",
     "write_kept",
     "write_tree",

@@ -13,6 +13,7 @@ import numpy as np
 
 from dualprune.data.decode import decode_sound, pillow
 from dualprune.data.images import IN_MEMORY, Images, as_text, in_files
+from dualprune.data.split import only_readable
 from dualprune.errors import InputError
 
 SUFFIXES = (
@@ -32,7 +33,7 @@ def read_sets(path: Path, size: int) -> tuple[Images, Images | None]:
     if len(splits) == 1:
         return train, None
     test = read_folder(path / splits[1], train.class_names, size=size)
-    return train, test.only_readable()
+    return train, only_readable(test)
 
 
 def _splits(path: Path) -> list[str]:

@@ -72,10 +72,6 @@ class Images:
         decoded = self.squares if self.pixels is None else self.pixels
         return inf if decoded is None else decoded.nbytes
 
-    def only_readable(self) -> "Images":
-        """Give what can be read, with ids of its own; `source` says which it was."""
-        return self if self.unreadable is None else self.take(self.readable_ids)
-
     def take(self, ids: Array) -> "Images":
         """Give these samples in this order; `source` still says where each one comes from.
 

@@ -1,8 +1,10 @@
 """What every kind of labelled data has: images, texts, rows of a table, or a user's own dataset."""
 
 from collections.abc import Hashable, Iterable
-from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol, Self
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Protocol, Self, TypeVar
+
+import numpy as np
 
 from dualprune.signatures import Array
 
@@ -47,8 +49,16 @@ class Data(Protocol):
 
     def __len__(self) -> int: ...
     def __hash__(self) -> int: ...
-    def only_readable(self) -> Self: ...
     def take(self, ids: Array) -> Self: ...
+
+
+D = TypeVar("D", bound=Data)
+
+
+def with_labels(data: D, labels: Array) -> D:
+    """Give the data with other labels; -1 stands for the one that a sample has."""
+    now = np.where(labels < 0, data.labels, labels).astype(np.int64)
+    return replace(data, labels=now, relabelled=int((now != data.labels).sum()))
 
 
 class Encoded(Data, Protocol):

@@ -1,4 +1,4 @@
-"""Rows of CSV, TSV, JSONL and Parquet files, or of an Arrow table: read in blocks, written again.
+"""Rows of CSV, TSV, JSONL and Parquet files, or of an Arrow table, read in blocks.
 
 A row's number is its position among all rows of the file, as pandas counts them: header and blank
 lines do not count.
@@ -11,9 +11,8 @@ import warnings
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import partial
-from itertools import islice
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol, TypeAlias, TypeVar
+from typing import Any, BinaryIO, TypeAlias, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -21,8 +20,8 @@ import pyarrow.parquet as pq
 
 from dualprune.data.images import IN_MEMORY
 from dualprune.data.lines import csv_records, find_delimiter, json_records
-from dualprune.errors import DamagedError, InputError, MissingError, did_you_mean
-from dualprune.files import draft, make_folders, open_file, reading
+from dualprune.errors import InputError, MissingError, did_you_mean
+from dualprune.files import open_file, reading
 from dualprune.signatures import Array
 
 FORMATS = {
@@ -41,19 +40,7 @@ T = TypeVar("T")
 
 _BLOCK = 2**12  # rows
 _BLOCK_BYTES = 2**24
-_GROUP = 2**16  # rows that are written at once
 _NAMED_AT_MOST = 20
-
-
-class Kept(Protocol):
-    """Texts or a table, as far as writing some of its rows again needs to know it."""
-
-    @property
-    def source(self) -> Array: ...
-    @property
-    def path(self) -> Path | None: ...
-    @property
-    def sha256(self) -> str: ...
 
 
 def read_blocks(
@@ -99,10 +86,9 @@ def _as_table(batch: pa.RecordBatch) -> pa.Table:
 
 
 def _plain(column: pa.Array) -> pa.Array:
-    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
-    if pa.types.is_string(kind) or pa.types.is_string_view(kind):
-        kind = pa.large_string()
-    return column.cast(kind)
+    values = column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
+    is_text = pa.types.is_string(values.type) or pa.types.is_string_view(values.type)
+    return values.cast(pa.large_string()) if is_text else values
 
 
 def _parquet_blocks(
@@ -119,9 +105,9 @@ def _parquet_blocks(
 def _csv_blocks(
     file: BinaryIO, path: Path, need: Sequence[str], *, only: bool, ignore: Collection[str]
 ) -> Iterator[pa.Table]:
-    records = csv_records(file, path, _delimiter(file, path))
+    records = csv_records(file, path, delimiter_of(file, path))
     _, _, header = next(records, (0, b"", []))
-    names = [name or f"column {place}" for place, name in enumerate(header, 1)]
+    names = names_in(header)
     chosen = _chosen(names, need, only=only, ignore=ignore, origin=path)
     place_of = {name: place for place, name in enumerate(names)}
     for rows in _in_blocks(
@@ -129,6 +115,11 @@ def _csv_blocks(
     ):
         cells = ([row[place_of[name]] for row in rows] for name in chosen)
         yield pa.table([pa.array(column, pa.large_string()) for column in cells], chosen)
+
+
+def names_in(header: Sequence[str]) -> list[str]:
+    """Give the names of columns, for those that have none their number."""
+    return [name or f"column {place}" for place, name in enumerate(header, 1)]
 
 
 def _in_blocks(records: Iterable[tuple[bytes, T]]) -> Iterator[list[T]]:
@@ -209,7 +200,8 @@ def format_of(path: Path) -> str:
     return FORMATS[path.suffix.lower()]
 
 
-def _delimiter(file: BinaryIO, path: Path) -> str:
+def delimiter_of(file: BinaryIO, path: Path) -> str:
+    """Give what stands between the cells of a CSV or TSV file."""
     return "\t" if path.suffix.lower() == ".tsv" else find_delimiter(file, path)
 
 
@@ -244,52 +236,3 @@ def path_and_digest(source: Source) -> tuple[Path | None, str]:
         for part in iter(partial(file.read, _BLOCK_BYTES), b""):
             digest.update(part)
         return path, digest.hexdigest()
-
-
-def write_kept(data: Kept, ids: Array, target: Path) -> None:
-    """Write these samples' rows of the file that they come from, in its order and its format.
-
-    Rows of CSV and JSONL are the very bytes, a Parquet file keeps its schema. A file that changed
-    since it was read is refused.
-    """
-    if data.path is None:
-        raise InputError("this table was not read from a file; take its rows by coreset.ids")
-    path, digest = path_and_digest(data.path)
-    if digest != data.sha256:
-        raise DamagedError(
-            f"{path} is not what it was when it was read: its bytes changed. Start again with the "
-            "file as it is now, or put the old one back"
-        )
-    if target.resolve() == data.path.resolve():
-        raise InputError(f"{target} is the file that rows are taken from; choose another place")
-    rows = np.sort(data.source[ids])
-    make_folders(target.parent)
-    with open_file(data.path) as file, draft(target.parent, target.name) as out:
-        if format_of(data.path) == "parquet":
-            _write_parquet(file, rows, out)
-        else:
-            for raw in _kept_bytes(file, data.path, rows):
-                out.write(raw)
-
-
-def _kept_bytes(file: BinaryIO, path: Path, rows: Array) -> Iterator[bytes]:
-    if format_of(path) == "jsonl":
-        raws = (raw for _, raw, _ in json_records(file, path))
-    else:
-        raws = (raw for _, raw, _ in csv_records(file, path, _delimiter(file, path)))
-        yield next(raws)
-    number = -1
-    for row in rows.tolist():
-        yield next(islice(raws, row - number - 1, None))
-        number = row
-
-
-def _write_parquet(file: BinaryIO, rows: Array, out: Any) -> None:
-    parquet, first = pq.ParquetFile(file, pre_buffer=False), 0
-    codec = parquet.metadata.row_group(0).column(0).compression
-    codec = codec.replace("UNCOMPRESSED", "NONE")  # read by one name, written by another
-    with pq.ParquetWriter(out, parquet.schema_arrow, compression=codec) as writer:
-        for batch in parquet.iter_batches(_GROUP, use_threads=False):
-            here = rows[(rows >= first) & (rows < first + len(batch))] - first
-            writer.write_batch(batch.take(pa.array(here)))
-            first += len(batch)

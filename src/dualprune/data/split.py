@@ -1,5 +1,6 @@
-"""Parts of a dataset: a validation split, a long tail. Ids are positions in the part."""
+"""Parts of a dataset: the readable samples, a validation split, a long tail; ids are positions."""
 
+from math import ceil, floor
 from typing import TypeVar
 
 import numpy as np
@@ -12,6 +13,11 @@ from dualprune.select.keys import smallest_of_each
 from dualprune.signatures import Array
 
 D = TypeVar("D", bound=Data)
+
+
+def only_readable(data: D) -> D:
+    """Give the samples that can be read; `source` says which they were."""
+    return data if data.unreadable is None else data.take(data.readable_ids)
 
 
 def validation_split(data: D, share: float, seed: int) -> tuple[D, D]:
@@ -30,10 +36,13 @@ def validation_split(data: D, share: float, seed: int) -> tuple[D, D]:
 def split_ids(labels: Array, share: float, seed: int) -> tuple[Array, Array]:
     """Give the ids to train on, and those of a random share of every class."""
     samples = len(labels)
+    if not 0 < share < 1:
+        raise InputError(f"choose a share between 0 and 1 to hold out, such as 0.1; got {share}")
     if not 0.5 <= share * samples < samples - 0.5:
+        least = max(ceil(0.5 / share), floor(0.5 / (1 - share)) + 1)
         raise InputError(
-            f"a share of {share} of {samples} samples leaves one of the two parts empty; "
-            "choose a share between 0 and 1, such as 0.1"
+            f"{samples} samples are too few to hold out a share of {share} of them; at least "
+            f"{least} are needed"
         )
     k = budget(samples, keep=str(share))
     chosen = random(labels, k=k, seed=seed, balance="proportional")

@@ -46,6 +46,8 @@ class Table:
         bool, shape (samples,): rows without a label; None if there are none.
     relabelled
         How many labels were corrected after loading.
+    label
+        Name of the column of labels.
     path, sha256
         The file and the hash of its bytes; None and empty for a table in memory.
     """
@@ -64,6 +66,7 @@ class Table:
     names: tuple[str, ...] = ()
     unreadable: Array | None = None
     relabelled: int = 0
+    label: str = ""
     path: Path | None = None
     sha256: str = ""
 
@@ -85,10 +88,6 @@ class Table:
         """Ids of the samples that have a label."""
         ids = np.arange(len(self))
         return ids if self.unreadable is None else ids[~self.unreadable]
-
-    def only_readable(self) -> "Table":
-        """Give what can be read, with ids of its own; `source` says which it was."""
-        return self if self.unreadable is None else self.take(self.readable_ids)
 
     def take(self, ids: Array) -> "Table":
         """Give these samples in this order; how columns are read stays as it is."""
@@ -190,6 +189,7 @@ def table_from(source: Source, *, label: str, ignore: Sequence[str] = ()) -> Tab
         width=int(ends[-1]),
         lines=lines,
         unreadable=left_out(classes, "a label", origin_of(source)),
+        label=label,
         path=path,
         sha256=sha256,
     )

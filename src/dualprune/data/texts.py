@@ -46,6 +46,8 @@ class Texts:
         bool, shape (samples,): rows without a label or without a text; None if there are none.
     relabelled
         How many labels were corrected after loading.
+    label
+        Name of the column of labels.
     path, sha256
         The file and the hash of its bytes; None and empty for a table in memory.
     """
@@ -63,6 +65,7 @@ class Texts:
     names: tuple[str, ...] = ()
     unreadable: Array | None = None
     relabelled: int = 0
+    label: str = ""
     path: Path | None = None
     sha256: str = ""
 
@@ -84,10 +87,6 @@ class Texts:
         """Ids of the samples that have a label and a text."""
         ids = np.arange(len(self))
         return ids if self.unreadable is None else ids[~self.unreadable]
-
-    def only_readable(self) -> "Texts":
-        """Give what can be read, with ids of its own; `source` says which it was."""
-        return self if self.unreadable is None else self.take(self.readable_ids)
 
     def take(self, ids: Array) -> "Texts":
         """Give these samples in this order; `source` still says where each one comes from."""
@@ -176,6 +175,7 @@ def texts_from(source: Source, *, text: str, label: str) -> Texts:
         starts=np.concatenate([[0], np.cumsum(counts)]),
         buckets=buckets,
         unreadable=unreadable,
+        label=label,
         path=path,
         sha256=sha256,
     )

@@ -61,7 +61,7 @@ def cost_notes(rows: Rows) -> tuple[str, ...]:
     names = " and ".join(row.name for row in (SHORTER, ANEW) if row.name in rows)
     if not names:
         return ()
-    return (f"{names}: as many images as training on what is kept at that share, no recording",)
+    return (f"{names}: as many samples as training on what is kept at that share, no recording",)
 
 
 def auto_notes(lines: Sequence[Line]) -> Iterator[str]:

@@ -14,6 +14,7 @@ from dualprune.data import Images, in_memory, long_tail
 from dualprune.experiments.experiment import experiments
 from dualprune.experiments.grid import CANDIDATES, Cell, Recording, recordings
 from dualprune.experiments.kinds import KINDS
+from dualprune.experiments.runner import measured, missing, workplace
 from dualprune.experiments.search import most_trainings
 from dualprune.experiments.setting import Shifted, settings
 from dualprune.experiments.work import is_recorded
@@ -64,17 +65,17 @@ def estimate(
     return Cost(len(needed), len(trained), seconds / workers, workers)
 
 
-def plan(scale: str, home: Path, processes: int | None) -> Iterator[tuple[str, Cost]]:
-    """Give what each experiment adds, in the order of the paper: what an earlier one did is there.
+def plan(scale: str, out: Path, processes: int | None) -> Iterator[tuple[str, Cost]]:
+    """Give what each experiment adds, in the order of the paper, to `out` and those before it.
 
     A cell of the same settings is trained once, and several experiments may read one recording.
     """
     recorded: set[str] = set()
-    trained: set[str] = set()
+    trained = set(measured(out))
     for experiment in experiments().values():
-        cells = {cell.settings: cell for cell in experiment.at(scale).cells()}
+        cells = {cell.settings: cell for cell in missing(experiment.at(scale), out)}
         todo = [cell for settings, cell in cells.items() if settings not in trained]
-        yield experiment.name, estimate(todo, home, processes, recorded)
+        yield experiment.name, estimate(todo, workplace(out), processes, recorded)
         trained |= cells.keys()
         recorded |= {source.digest for source in recordings(todo)}
 

@@ -15,6 +15,7 @@ from dualprune.method.named import in_words
 
 SCALES = get_args(Scale)
 _ALIKE = {"cpu-full": "cpu"}  # scales at which rows change as at another one
+_BLANK = Row("", "")
 
 
 @dataclass(frozen=True)
@@ -29,8 +30,8 @@ class Experiment:
     `deviations` likewise. Of an agreement, it holds the shares that two rows have in common, named
     ``"one & other"``. `doubts` says of rows, or of `everything`, why not to trust them, or what the
     paper leaves open and what is done here. `seeds` is how often the paper repeats it, if not as
-    often as its setting says. `rows_at` holds the rows that change at a scale, by both names; at
-    `cpu-full` those of `cpu`, too.
+    often as its setting says. `rows_at` holds the rows that change at a scale, or that only it has,
+    by scale and name; at `cpu-full` those of `cpu` change, too.
     """
 
     name: str
@@ -47,7 +48,7 @@ class Experiment:
     printed: dict[str, Any] = field(default_factory=dict)
     deviations: dict[str, Any] = field(default_factory=dict)
     doubts: dict[str, str] = field(default_factory=dict)
-    rows_at: dict[tuple[str, str], Row] = field(default_factory=dict, repr=False)
+    rows_at: dict[str, dict[str, Row]] = field(default_factory=dict, repr=False)
 
     def at(self, scale: str) -> Grid:
         """Give what to run at a scale; a row may change there, as where fewer epochs exist."""
@@ -56,11 +57,13 @@ class Experiment:
             raise InputError(f"{self.name} has no scale {scale!r}; choose one of {possible}")
         setting, kind = settings()[self.scales[scale]], KINDS[self.kind]
         shares = tuple(setting.pruned or self.pruned)
-        rows = tuple(self._row_at(scale, row) for row in self.rows)
+        rows = self._rows(scale, setting)
+        known = {*rows, "everything"}
+        doubts = [f"{row}: {doubt}" for row, doubt in self.doubts.items() if row in known]
         changes = [
             f"{row.name}, here: {words}"
-            for row, here in zip(self.rows, rows, strict=True)
-            if (words := _differences(row, here))
+            for row in self.rows
+            if row.name in rows and (words := _differences(row, rows[row.name]))
         ]
         printed, deviations = (
             {name: _at_shares(row, self.pruned, shares) for name, row in numbers.items()}
@@ -72,7 +75,7 @@ class Experiment:
             kind=self.kind,
             title=self._title(setting, rows),
             setting=setting,
-            rows=rows + (same_cost(rows) if kind.trains else ()),
+            rows=(*rows.values(), *(same_cost(rows.values()) if kind.trains else ())),
             pruned=shares,
             seeds=1 if kind.one_seed else min(self.seeds or setting.seeds, setting.seeds),
             model=setting.stand_in(self.model),
@@ -82,22 +85,24 @@ class Experiment:
             pairs=[name.split(" & ") for name in self.printed if " & " in name],
             printed=printed,
             deviations=deviations,
-            notes=(*(f"{row}: {doubt}" for row, doubt in self.doubts.items()), *changes),
+            notes=(*doubts, *changes),
         )
 
-    def _row_at(self, scale: str, row: Row) -> Row:
-        return self.rows_at.get((scale, row.name)) or self.rows_at.get(
-            (_ALIKE.get(scale, scale), row.name), row
-        )
+    def _rows(self, scale: str, setting: Setting) -> dict[str, Row]:
+        """Give the rows at a scale by name: the paper's, changed, then those that it adds."""
+        rows = {row.name: row for row in self.rows}
+        for at in dict.fromkeys((_ALIKE.get(scale, scale), scale)):
+            rows |= self.rows_at.get(at, {})
+        return {name: row for name, row in rows.items() if name in (setting.rows or rows)}
 
-    def _title(self, setting: Setting, rows: Iterable[Row]) -> str:
+    def _title(self, setting: Setting, rows: dict[str, Row]) -> str:
         """Say what is run here, and what it stands in for."""
         pairs = {"data": (setting.data, settings()[self.scales["paper"]].data)}
         if self.model is not None:
             pairs["model"] = (setting.stand_in(self.model), self.model)
-        for row, here in zip(self.rows, rows, strict=True):
+        for row in self.rows:
             if row.recorded is not None:
-                pairs["recorded"] = (setting.stand_in(here.recorded), row.recorded)
+                pairs["recorded"] = (setting.stand_in(rows[row.name].recorded), row.recorded)
         return self.title.format_map({name: called(*pair) for name, pair in pairs.items()})
 
 
@@ -134,9 +139,8 @@ def read(name: str, content: dict[str, Any]) -> Experiment:
     """Read what a file says; `tests/test_experiments_data.py` holds its laws."""
     rows = {row: _row(row, said, {}) for row, said in content.get("rows", {}).items()}
     rows_at = {
-        (scale, row): _row(row, said, vars(rows[row]))
+        scale: {row: _row(row, said, vars(rows.get(row, _BLANK))) for row, said in changed.items()}
         for scale, changed in content.get("rows_at", {}).items()
-        for row, said in changed.items()
     }
     return Experiment(**content | {"name": name, "rows": list(rows.values()), "rows_at": rows_at})
 

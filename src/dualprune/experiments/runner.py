@@ -116,21 +116,22 @@ def run(
     a line for each of them; `watch` sees the epochs of every training.
     """
     with _alone(out):
+        _copy_measured(grid, out)
         todo = missing(grid, out)
         looks_back = KINDS[grid.kind].looks_back
         wanted = recordings(grid.cells() if looks_back else todo)
         needed = [source for source in wanted if not is_recorded(source, workplace(out))]
-        recorded = measured = 0
+        recorded = finished = 0
         for task, values in _work(needed, todo, workplace(out), pool, watch, looks_back):
             if isinstance(task, Recording):
                 recorded += 1
                 tell(f"recording {recorded} of {len(needed)}")
                 continue
-            measured += 1
+            finished += 1
             line = Line(*task.key, values, task.settings, NUMBERS, made_with())
             append(out / "results.jsonl", line)
             cell = f"{task.row.name}, {task.pruned:.0%} pruned, seed {task.seed}"
-            tell(f"{measured} of {len(todo)}: {cell}")
+            tell(f"{finished} of {len(todo)}: {cell}")
         return lines_of(grid, out)
 
 
@@ -225,6 +226,23 @@ def _open_lock(path: Path) -> BinaryIO:
     except OSError as error:
         reason = f"{error.strerror}; remove it if it is a link or a folder"
         raise WriteError(f"cannot lock {path}: {reason}") from error
+
+
+def _copy_measured(grid: Grid, out: Path) -> None:
+    """Add the lines of cells that other grids have measured with the same settings."""
+    lines = measured(out)
+    for cell in missing(grid, out):
+        if line := lines.get(cell.settings):
+            append(
+                out / "results.jsonl",
+                Line(*cell.key, line.values, line.settings, NUMBERS, line.made_with),
+            )
+
+
+def measured(out: Path) -> dict[str, Line]:
+    """Give the lines that this code made, by the settings of their cells."""
+    lines = read(out / "results.jsonl")
+    return {line.settings: line for line in lines if line.numbers == NUMBERS}
 
 
 def missing(grid: Grid, out: Path) -> list[Cell]:

@@ -20,6 +20,8 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
+import numpy as np
+
 from dualprune.coreset import Arm, Search, Share, Shares
 from dualprune.coreset.tried import BY_CHANCE
 from dualprune.coreset.worth import paired
@@ -30,7 +32,7 @@ from dualprune.experiments.work import images_of, run_of
 from dualprune.files import seal
 from dualprune.method import Arrays, Method, choose_among
 from dualprune.run import Run
-from dualprune.select import budget
+from dualprune.select import beta, budget, random, top
 from dualprune.signatures import Array
 
 SHARES = (0.1, 0.2, 0.3, 0.5, 0.7)
@@ -94,8 +96,38 @@ class Ground:
         for seed in seeds:
             among, _ = held_out_ids(self.labels, PART, seed)
             k = budget(len(among), prune=repr(pruned))
-            ids[seed] = choose_among(arrays, method, among, k=k, seed=seed)
+            scaled = _scaled(method, self.labels, among, k)
+            ids[seed] = choose_among(arrays, scaled, among, k=k, seed=seed)
         return Method(None, _Known(ids), name=seal(stated(method))[:16])
+
+
+def floor_of(method: Method) -> int:
+    """How many of every class a method keeps at least, where it says a number; 0 if not.
+
+    >>> [floor_of(Method("dual", select_knobs={"floor": floor})) for floor in (5, 0.5)]
+    [5, 0]
+    """
+    floor = method.select_knobs.get("floor", 0)
+    return floor if isinstance(floor, int) and method.select in (top, random, beta) else 0
+
+
+def _scaled(method: Method, labels: Array, among: Array, k: int) -> Method:
+    """Give a method with the floor for a part of the data: its share of that for all, or less.
+
+    Rounding may leave `k` of them no room for all of it.
+    """
+    if not (floor := floor_of(method)):
+        return method
+    sizes = np.bincount(labels[among])
+    floors = range(floor * len(among) // len(labels), -1, -1)
+    fitting = next(some for some in floors if np.minimum(sizes, some).sum() <= k)
+    return replace(method, select_knobs={**method.select_knobs, "floor": fitting})
+
+
+def has_room(labels: Array, method: Method, keep: float) -> bool:
+    """Whether a share of these data holds the floor of a method."""
+    k = budget(len(labels), keep=repr(keep))
+    return bool(np.minimum(np.bincount(labels), floor_of(method)).sum() <= k)
 
 
 @lru_cache(2)
@@ -173,7 +205,7 @@ def search_share(
 ) -> Shares:
     """Train on all the data and on larger and larger shares, until one loses little enough.
 
-    `method_at` gives the method at a share pruned.
+    `method_at` gives the method at a share pruned. Shares without room for its floor are left out.
     """
 
     def train(keep: float, method: Method) -> Share:
@@ -184,7 +216,10 @@ def search_share(
     shares = Shares(lose, 1.0, ground.held_out, [train(1.0, Method(None, "random"))])
 
     def is_within(keep: float) -> bool:
-        share = train(keep, method_at(round(1 - keep, 12)))
+        method = method_at(round(1 - keep, 12))
+        if not has_room(ground.labels, method, keep):
+            return False
+        share = train(keep, method)
         shares.tried.append(share)
         loss = shares.loss(share).in_short
         tell(f"auto: {100 * keep:.3g}% of the data lose {loss} points")

@@ -68,6 +68,7 @@ class Setting:
     models: dict[str, str] = field(default_factory=dict)
     window: int | None = None
     pruned: list[float] | None = None
+    rows: list[str] | None = None
     judged_on: str = "test"
     loaded: tuple[Data, Data] | None = field(default=None, repr=False, compare=False)
 

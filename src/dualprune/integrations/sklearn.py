@@ -14,13 +14,14 @@ from dualprune.method import Method, find_method, for_classes, needs, warn_of_sh
 from dualprune.method.arrays import arrays_for
 from dualprune.method.choose import select_ids
 from dualprune.method.classes import class_sizes, short_classes
+from dualprune.method.needs import window_of
 from dualprune.run.derived import DERIVED
 from dualprune.run.signals import DEFAULT
 from dualprune.score import SCORES
 from dualprune.select import budget
-from dualprune.select.budget import Amount
+from dualprune.select.budget import Amount, share_of
 from dualprune.select.candidates import Balance
-from dualprune.signatures import Array, check_knobs, inputs
+from dualprune.signatures import Array, inputs
 
 with needing("sklearn"):
     from sklearn.base import BaseEstimator, clone
@@ -114,7 +115,7 @@ class CoresetSampler(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
         if len(classes) < 2:
             raise InputError(f"y has one class, {classes[0]}; give samples of two or more")
         k = budget(len(labels), keep=self.keep)
-        method = _usable(self.method, 1 - k / len(labels), rounds=self.rounds)
+        method = _usable(self.method, share_of(k, len(labels)), rounds=self.rounds)
         method = for_classes(method, self.balance, self.floor)
         seed = int(check_random_state(self.random_state).randint(2**31))
         watched = self._watch(method, X, labels, seed)
@@ -162,8 +163,7 @@ def _usable(method: str | Method, pruned: float, *, rounds: int) -> Method:
             f"{method.name} {reason}, which CoresetSampler does not have; choose a method that "
             f"reads labels, {', '.join(DEFAULT)}, such as dual+beta, el2n or random"
         )
-    knobs = check_knobs(method.scorer, method.score_knobs) if method.scorer else {}
-    if rounds < (least := max(method.epochs or 1, knobs.get("window", 1))):
+    if rounds < (least := max(method.epochs or 1, window_of(method))):
         raise InputError(f"{method.name} needs at least {least} rounds, got {rounds}")
     return method
 

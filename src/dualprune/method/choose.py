@@ -23,7 +23,7 @@ from dualprune.run import Run
 from dualprune.run.ranges import Map, ranges
 from dualprune.score import SCORES, confidence
 from dualprune.select import OF_BLOCKS, Notes, budget, random
-from dualprune.select.budget import Amount
+from dualprune.select.budget import Amount, share_of
 from dualprune.select.candidates import Balance, check_budget
 from dualprune.select.waves import Block, Waves, counted, positions
 from dualprune.signatures import Array, Function, check_knobs, inputs, name_of
@@ -89,7 +89,7 @@ def choose(
     readable = opened[0].readable
     k = budget(readable, keep=keep, prune=prune)
     if isinstance(method, str):
-        method = find_method("dual+beta" if method == AUTO else method, 1 - k / readable)
+        method = find_method("dual+beta" if method == AUTO else method, share_of(k, readable))
     if len(opened) < method.runs:
         raise InputError(f"{method.name} averages {method.runs} runs, got {len(opened)}")
     method = for_classes(method, balance, floor, labels=opened[0].has("labels"))

@@ -3,9 +3,10 @@
 from collections.abc import Iterable, Iterator
 
 from dualprune.errors import InputError
-from dualprune.method.arrays import sources
+from dualprune.method.arrays import is_score, sources
 from dualprune.method.named import Method
 from dualprune.run.signals import SIGNALS
+from dualprune.score import SCORES
 from dualprune.signatures import check_knobs, inputs
 
 
@@ -49,6 +50,18 @@ def features_for(methods: Iterable[Method], epochs: int) -> list[int]:
     return sorted({method.features or method.epochs or epochs for method in reading})
 
 
+def window_of(method: Method) -> int:
+    """How many epochs a method needs: the largest window of the scores that it reads.
+
+    >>> from dualprune.method import find_method
+    >>> [window_of(find_method(name, 0.5)) for name in ("el2n", "dual", "beta")]
+    [1, 10, 10]
+    """
+    own = [] if method.scorer is None else [check_knobs(method.scorer, method.score_knobs)]
+    others = [check_knobs(SCORES[name], {}) for name in _reads(method) if is_score(name)]
+    return max((int(knobs.get("window", 1)) for knobs in own + others), default=1)
+
+
 def check_epochs(methods: Iterable[Method], epochs: int) -> None:
     """Refuse now what scoring would refuse after the training."""
     for method in methods:
@@ -57,8 +70,7 @@ def check_epochs(methods: Iterable[Method], epochs: int) -> None:
             raise InputError(
                 f"{method.name} needs {used} epochs, and {epochs} are recorded; record more"
             )
-        knobs = {} if method.scorer is None else check_knobs(method.scorer, method.score_knobs)
-        if used < (window := knobs.get("window", 1)):
+        if used < (window := window_of(method)):
             raise InputError(
                 f"{method.name} needs at least {window} epochs, got {used}; record more"
             )

@@ -15,11 +15,12 @@ import numpy as np
 from dualprune.arguments import checked
 from dualprune.errors import InputError
 from dualprune.method.arrays import Arrays
-from dualprune.method.choose import choose_from
+from dualprune.method.choose import choose_from, scores_for
 from dualprune.method.classes import for_classes
 from dualprune.method.named import Method, find_method
-from dualprune.method.needs import needs
+from dualprune.method.needs import needs, window_of
 from dualprune.run import Run
+from dualprune.score import confidence
 from dualprune.signatures import Array, check_knobs
 from dualprune.urls import AnyPath
 
@@ -56,14 +57,14 @@ class Settling:
         self._run = run
         self._methods = dict(methods)
         self._seed = seed
-        self._first = max(map(_first_epoch, methods.values()))
+        self._first = max(map(window_of, methods.values()))
         self._kept: dict[int, list[Array]] = {}
 
     def settled(self, epochs: int) -> bool:
         """Whether the overlaps of the last epochs were large enough."""
         last = range(epochs - PATIENCE + 1, epochs + 1)
         return last[0] > self._first and all(
-            min(self.overlaps(epoch).values()) >= ENOUGH for epoch in last
+            min(self.overlaps(epoch).values(), default=0.0) >= ENOUGH for epoch in last
         )
 
     def overlaps(self, epochs: int) -> dict[str, float]:
@@ -71,20 +72,24 @@ class Settling:
 
         Empty as long as there is nothing to compare.
         """
-        if epochs <= self._first:
+        if epochs <= self._first or not (self._after(epochs - 1) and self._after(epochs)):
             return {}
         pairs = zip(self._after(epochs), self._after(epochs - 1), strict=True)
         shared = [len(np.intersect1d(*pair, assume_unique=True)) / len(pair[0]) for pair in pairs]
         return {f"{share:.0%}": part for share, part in zip(self._methods, shared, strict=True)}
 
     def _after(self, epochs: int) -> list[Array]:
+        """Ids by share kept; none as long as too few samples have a score to keep a share."""
         if epochs not in self._kept:
             self._kept = {at: ids for at, ids in self._kept.items() if at >= epochs - PATIENCE}
             run = Run(self._run)
             arrays = Arrays([run], epochs=epochs)
+            wanted = [(m, _count(run.readable, share)) for share, m in self._methods.items()]
+            can_keep = all(_can_keep(arrays, method, k) for method, k in wanted)
             self._kept[epochs] = [
-                choose_from(arrays, method, k=_count(run.readable, share), seed=self._seed).ids
-                for share, method in self._methods.items()
+                choose_from(arrays, method, k=k, seed=self._seed).ids
+                for method, k in wanted
+                if can_keep
             ]
         return self._kept[epochs]
 
@@ -123,10 +128,18 @@ def _refuse_unwatchable(method: Method) -> None:
         )
 
 
-def _first_epoch(method: Method) -> int:
-    """After which epoch a method can choose for the first time: its score's window."""
-    knobs = {} if method.scorer is None else check_knobs(method.scorer, method.score_knobs)
-    return int(knobs.get("window", 1))
+def _can_keep(arrays: Arrays, method: Method, k: int) -> bool:
+    """Whether enough samples have all that a method reads of them, and are not cut off."""
+    knobs = check_knobs(method.select, method.select_knobs)
+    if "unscored" not in knobs:
+        return True
+    wanted = [*scores_for(method), (confidence, {})]  # all that choosing reads, in one reading
+    scores = arrays.scores(score for score in wanted if arrays.can_score(*score))
+    missing = np.any([np.isnan(arrays.of_readable("scores", column)) for column in scores], axis=0)
+    without, samples = int(np.count_nonzero(missing)), arrays.runs[0].readable
+    rest = k - without if knobs["unscored"] == "keep" else k
+    left = (samples - without) * (1 - knobs.get("cut_off", 0.0))
+    return not without or bool(0 <= rest <= left)
 
 
 def _count(samples: int, share: float) -> int:

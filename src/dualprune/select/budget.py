@@ -46,6 +46,20 @@ def share_pruned(*, keep: Amount = None, prune: Amount = None) -> float | None:
     return float(pruned)
 
 
+def share_of(k: int, samples: int) -> float:
+    """Give the share pruned where `k` samples are kept: the shortest decimal that means this `k`.
+
+    144 of 1,438 samples are what a tenth is rounded to, so that 0.9 is pruned and not 0.89986,
+    which settings "from 0.9 on" would miss.
+
+    >>> share_of(144, 1438), share_of(143, 1438), share_of(5, 5)
+    (0.9, 0.9006, 0.0)
+    """
+    shares = (round(1 - k / samples, digits) for digits in range(1, 17))
+    exact = (share for share in shares if share < 1 and budget(samples, prune=repr(share)) == k)
+    return next(exact, 1 - k / samples)
+
+
 def _only(keep: Amount, prune: Amount) -> tuple[str, str]:
     """Give the one of the two that is said, by its name."""
     if (keep is None) == (prune is None):

@@ -33,11 +33,16 @@ def write_review(audit: Audit, path: Place, count: int | None = None) -> int:
 
 
 def corrected(
-    path: Place, labels: Array, class_names: Sequence[str], names: Sequence[str] = ()
+    path: Place,
+    labels: Array,
+    class_names: Sequence[str],
+    names: Sequence[str] = (),
+    unreadable: Array | None = None,
 ) -> Array:
     """Give the labels with those of a CSV in their place; rows without a `label` change nothing.
 
-    Its columns are `label`, a name of a class, and `id` or `name`; others are not looked at.
+    Its columns are `label`, a name of a class, and `id` or `name`; others are not looked at. A
+    label for a sample that is `unreadable` is refused: it would stay left out.
     """
     rows, new = read_sheet(path), labels.copy()
     columns = set(rows[0]) if rows else set()
@@ -54,6 +59,12 @@ def corrected(
             continue
         where = f"row {line} of {path}"
         sample = _sample(row, where, by_name, names, len(labels))
+        if unreadable is not None and unreadable[sample]:
+            raise InputError(
+                f"{where} labels sample {sample}, which is left out: its file cannot be read, or "
+                "its row has no label or no text. Put that right in the data themselves, or leave "
+                "its label empty here"
+            )
         if lines.setdefault(sample, line) != line:
             raise InputError(f"{where} labels sample {sample} again, as row {lines[sample]} did")
         new[sample] = _class(row["label"], where, position)

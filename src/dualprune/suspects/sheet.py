@@ -25,8 +25,9 @@ def write_sheet(path: Place, columns: Mapping[str, Array]) -> None:
 def read_sheet(path: Place) -> list[dict[str, str]]:
     """Give the rows by the names of the columns, as a spreadsheet saves them: also with ``;``."""
     try:
-        lines = read(path).decode("utf-8-sig").splitlines(keepends=True) or [""]
-        delimiter = ";" if ";" in lines[0] else ","
+        text = read(path).decode("utf-8-sig")
+        delimiter = ";" if ";" in text.partition("\n")[0] else ","
+        lines = io.StringIO(text, newline="")  # splitlines() would also split inside of cells
         rows = list(csv.DictReader(lines, delimiter=delimiter, restkey="", restval=""))
     except (UnicodeDecodeError, csv.Error) as error:
         raise InputError(f"{path} cannot be read as CSV in UTF-8: {error}; save it so") from error

@@ -10,10 +10,11 @@ with needing("torch"):
     from dualprune.train.recipe import recipes
     from dualprune.train.record import APART, overlaps_recorded, record, seconds_recorded
     from dualprune.train.setup import Setup, check_training, relabel
-    from dualprune.train.train import Result, train
+    from dualprune.train.train import FEWEST, Result, train
 
 __all__ = [
     "APART",
+    "FEWEST",
     "MODELS",
     "Dynamic",
     "Progress",

@@ -51,8 +51,7 @@ class Samples:
                 f"the labels of {type(dataset).__name__} must be class numbers from 0, of two "
                 f"classes or more, got {np.unique(labels)[:10].tolist()}"
             )
-        classes = getattr(dataset, "classes", None) or range(int(labels.max()) + 1)
-        return Samples(dataset, labels, tuple(map(str, classes)), np.arange(len(labels)))
+        return Samples(dataset, labels, _class_names(dataset, labels), np.arange(len(labels)))
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -61,10 +60,6 @@ class Samples:
     def readable_ids(self) -> Array:
         """Ids of all samples."""
         return np.arange(len(self))
-
-    def only_readable(self) -> "Samples":
-        """Give all samples."""
-        return self
 
     def take(self, ids: Array) -> "Samples":
         """Give these samples in this order."""
@@ -96,13 +91,40 @@ def _label(dataset: Any, index: int) -> int:
             f"number, item {index} is a {type(item).__name__}; wrap it in such a dataset, or name "
             "the columns of a table with text and label"
         )
-    label = torch.as_tensor(item[-1])
-    if label.numel() != 1 or label.is_floating_point() or label.is_complex():
+    label = _class_number(item[-1])
+    if label is None:
         raise InputError(
             f"the label of item {index} of {type(dataset).__name__} must be a class number, got "
             f"{item[-1]!r:.100}"
         )
-    return int(label)
+    return label
+
+
+def _class_number(label: Any) -> int | None:
+    try:
+        number = torch.as_tensor(label)
+    except (RuntimeError, TypeError, ValueError):  # None, a text, nested lists
+        return None
+    is_whole = not number.is_floating_point() and not number.is_complex()
+    return int(number) if is_whole and number.numel() == 1 else None
+
+
+def _class_names(dataset: Any, labels: Array) -> tuple[str, ...]:
+    """Give the dataset's `classes`, or numbers; refuse labels beyond the classes there can be."""
+    classes, largest = getattr(dataset, "classes", None), int(labels.max())
+    if classes is None and largest >= len(labels):
+        raise InputError(
+            f"the labels of {type(dataset).__name__} must be class numbers from 0 to classes - 1, "
+            f"got {largest} among {len(labels)} samples; number the classes from 0, or name all of "
+            "them in an attribute classes of the dataset"
+        )
+    names = tuple(map(str, range(largest + 1) if classes is None else classes))
+    if largest >= len(names):
+        raise InputError(
+            f"the attribute classes of {type(dataset).__name__} names {len(names)} classes, and a "
+            f"label is {largest}; name as many classes as there are, or correct the labels"
+        )
+    return names
 
 
 class DatasetBatches:

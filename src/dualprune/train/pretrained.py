@@ -3,7 +3,6 @@
 import os
 from collections.abc import Iterator, Sequence
 from hashlib import sha256
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ from torch import Tensor, nn
 from dualprune.data import Data, Texts
 from dualprune.errors import InputError, MissingError
 from dualprune.files import read
-from dualprune.train.models import MODELS
+from dualprune.train.models import NAMES
 
 LONGEST = 256
 """Tokens of a text that are read; what is longer is cut off."""
@@ -26,8 +25,7 @@ def is_checkpoint(model: object) -> bool:
     >>> is_checkpoint("bert-tiny/checkpoint-12"), is_checkpoint("bag")
     (True, False)
     """
-    names = {"auto", *chain(*MODELS.values())}  # which a folder may have, too
-    if not isinstance(model, str) or model in names:
+    if not isinstance(model, str) or model in ("auto", *NAMES):  # which a folder may have, too
         return False
     return "/" in model or os.path.isdir(model)  # noqa: PTH112 - a name too long for a path is none
 

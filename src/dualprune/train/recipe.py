@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from dualprune.errors import InputError, did_you_mean
 from dualprune.files import read_rows
+from dualprune.select.budget import share_of
 
 
 @dataclass(frozen=True)
@@ -71,16 +72,17 @@ class Recipe:
             if name not in ignored and value not in (defaults[name], {})
         }
 
-    def batch_for(self, kept: float) -> int:
-        """Batch size when this share is kept: `batch`, or that of `batch_at`.
+    def batch_for(self, kept: int, samples: int) -> int:
+        """Batch size when so many of the samples are kept: `batch`, or that of `batch_at`.
 
         `batch_at` has the batch size from a pruned share on; the largest share reached counts.
 
         >>> recipe = recipes()["cifar10"]
-        >>> recipe.batch_for(0.5), recipe.batch_for(0.2), recipe.batch_for(0.1)
+        >>> recipe.batch_for(50, 100), recipe.batch_for(20, 100), recipe.batch_for(144, 1438)
         (128, 64, 32)
         """
-        shares = [pruned for pruned in self.batch_at if float(pruned) <= 1 - kept + 1e-9]
+        pruned = share_of(kept, samples)
+        shares = [share for share in self.batch_at if float(share) <= pruned]
         return self.batch_at[max(shares, key=float)] if shares else self.batch
 
     def passes(self, kept: int, samples: int) -> float:
@@ -90,7 +92,7 @@ class Recipe:
         20.0
         """
         if self.iterations is not None:
-            return self.iterations * self.batch_for(kept / samples) / samples
+            return self.iterations * self.batch_for(kept, samples) / samples
         return self.epochs * kept / samples
 
 

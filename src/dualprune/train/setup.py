@@ -1,7 +1,7 @@
 """What several trainings on the same data share: tensors on their device, a recipe, a model."""
 
 from copy import deepcopy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Literal
@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from dualprune.data import NO_COLUMNS, Columns, Data, Images, load, usual_recipe
+from dualprune.data import NO_COLUMNS, Columns, Data, Images, load, usual_recipe, with_labels
 from dualprune.errors import InputError
 from dualprune.select import random
 from dualprune.signatures import Array
@@ -161,8 +161,8 @@ def relabel(data: Data, path: Path | None) -> Data:
     """Give the data with the corrected labels of a CSV, if there is one."""
     if path is None:
         return data
-    labels = corrected(path, data.labels, data.class_names, data.names)
-    return replace(data, labels=labels, relabelled=int((labels != data.labels).sum()))
+    labels = corrected(path, data.labels, data.class_names, data.names, data.unreadable)
+    return with_labels(data, labels)
 
 
 def model_identity(model: str | nn.Module) -> str:

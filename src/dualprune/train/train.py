@@ -22,6 +22,9 @@ from dualprune.train.order import steps_per_epoch
 from dualprune.train.place import is_first
 from dualprune.train.setup import Setup, check_training
 
+FEWEST = 2
+"""Samples below which there is no training."""
+
 
 @dataclass(frozen=True)
 class Result:
@@ -118,9 +121,9 @@ def _plan(
     readable = setup.data.readable_ids
     chosen = readable if ids is None else np.intersect1d(_unique(ids, len(setup.data)), readable)
     kept = np.setdiff1d(chosen, setup.held_out)
-    if len(kept) < 2:
+    if len(kept) < FEWEST:
         raise InputError(f"{len(kept)} samples are left to train on; keep more")
-    batch = setup.recipe.batch_for(len(chosen) / len(readable))
+    batch = setup.recipe.batch_for(len(chosen), len(readable))
     steps = steps_per_epoch(len(kept), batch)
     if epochs is None:
         iterations = iterations or setup.recipe.iterations

@@ -4,7 +4,6 @@ import itertools
 import os
 import shlex
 from dataclasses import dataclass
-from math import isfinite
 from pathlib import Path
 from typing import Any, Literal
 
@@ -75,8 +74,6 @@ class Asked:
         """Refuse what cannot be, before anything is read."""
         if int(os.environ.get("WORLD_SIZE", "1")) > 1:
             raise InputError("prune works in one process; use record under torchrun, then select")
-        if self.materialize not in (None, "link", "copy"):
-            raise InputError(f"materialize must be link or copy, got {self.materialize!r}")
         self._refuse_limits()
         refuse_materialize(self.data, self.materialize)
 
@@ -89,7 +86,7 @@ class Asked:
             )
         if self.finds_share and self.prune is not None:
             raise InputError("--keep auto finds how much; leave out --prune")
-        if self.lose is not None and not (isfinite(self.lose) and 0 <= self.lose < 100):
+        if self.lose is not None and not 0 <= self.lose < 100:
             raise InputError(f"lose must be from 0 to 100 points of accuracy, got {self.lose}")
         if self.finds_share and self.finds_method:
             raise InputError(
@@ -150,6 +147,7 @@ class Asked:
             "lose": self.lose,
             "method": method,
             "balance": self.balance,
+            "labels": self.labels,
         }
         flags |= {"floor": self.floor, "seed": self.seed}
         usual = {"method": "dual+beta", "seed": 0}

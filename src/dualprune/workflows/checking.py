@@ -8,14 +8,16 @@ import numpy as np
 
 from dualprune.coreset import Arm, Check, Coreset
 from dualprune.coreset.worth import ALL, CORESET, RANDOM
+from dualprune.errors import InputError
 from dualprune.experiments.cost import passes
 from dualprune.experiments.grid import ANEW, SHORTER, Grid, Row
 from dualprune.experiments.results import Line
 from dualprune.experiments.runner import missing
 from dualprune.experiments.setting import Setting
 from dualprune.method import Method
+from dualprune.select.budget import share_of
 from dualprune.signatures import Array
-from dualprune.train import Setup
+from dualprune.train import FEWEST, Setup
 from dualprune.train.setup import hold_out
 from dualprune.workflows.working import Work
 
@@ -55,6 +57,12 @@ def _grid(setup: Setup, coreset: Coreset, seeds: int) -> Grid:
     held_out = hold_out(setup.data)
     others = np.setdiff1d(setup.data.readable_ids, held_out)
     ids = np.searchsorted(others, np.setdiff1d(coreset.ids, held_out))
+    if len(ids) < FEWEST:
+        raise InputError(
+            f"the check holds out {len(held_out)} of {len(held_out) + len(others)} samples, which "
+            f"leaves {len(ids)} of the {len(coreset)} that are kept; a training needs at least "
+            f"{FEWEST}: keep more, or leave out the check"
+        )
     part, test, recipe = setup.data.take(others), setup.data.take(held_out), setup.recipe
     setting = Setting.of(
         "check", recipe, part, test, seeds=seeds, model=setup.model, judged_on="validation"
@@ -72,7 +80,7 @@ def _grid(setup: Setup, coreset: Coreset, seeds: int) -> Grid:
             SHORTER,
             ANEW,
         ),
-        pruned=(1 - len(ids) / len(others),),
+        pruned=(share_of(len(ids), len(others)),),
         seeds=seeds,
         model=setup.model,
         scale=coreset.card.ids_sha256[:16],

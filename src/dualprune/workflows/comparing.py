@@ -9,7 +9,8 @@ from typing import Any
 
 from torch import nn
 
-from dualprune.data import Columns, Data, Images, load, validation_split
+from dualprune.arguments import checked
+from dualprune.data import Columns, Images, load, only_readable, validation_split
 from dualprune.experiments.accuracy import cost_table
 from dualprune.experiments.grid import Grid, Row, same_cost
 from dualprune.experiments.present import present, tabulate
@@ -22,6 +23,7 @@ from dualprune.files import on_disk, refuse_foreign
 from dualprune.method import Method, check_epochs, features_for, signals_for
 from dualprune.run.signals import DEFAULT
 from dualprune.select import budget
+from dualprune.select.budget import share_of
 from dualprune.train import Watch, silent
 from dualprune.train.setup import refuse_size
 from dualprune.workflows.given import given_data, name_of
@@ -40,8 +42,9 @@ class Comparison:
         return "\n".join(as_markdown(table) for table in self.tables)
 
 
+@checked
 def compare(
-    data: str | Path | Data | Any,
+    data: Any,
     *,
     out: str | os.PathLike[str],
     text: str | None = None,
@@ -106,7 +109,7 @@ def compare(
         else (data, None)
     )
     refuse_size(samples, size)
-    judged_on, samples = "test", samples.only_readable()
+    judged_on, samples = "test", only_readable(samples)
     if test is None:  # held out from the start, so that all methods choose as many of the same
         samples, test = validation_split(samples, 0.1, seed=0)
         judged_on = "validation"
@@ -116,7 +119,7 @@ def compare(
     )
     seen = f" of {how.size} x {how.size}" if isinstance(samples, Images) and samples.files else ""
     setting = replace(setting, about=f"{Path(name_of(data)).name}{seen}, {setting.about}")
-    grid = grid_of(setting, methods, [1 - k / len(samples) for k in budgets])
+    grid = grid_of(setting, methods, [share_of(k, len(samples)) for k in budgets])
     if cells := sum(cell.row.is_auto for cell in missing(grid, out)):
         most = most_trainings(len(candidates(setting, grid.pruned[0])))
         tell(f"auto: at most {most} trainings for each of {cells} shares and seeds")

@@ -5,13 +5,19 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Literal
 
+import numpy as np
+
 from dualprune.coreset import Card, Search, Shares
+from dualprune.data import only_readable
+from dualprune.errors import InputError
 from dualprune.experiments.search import (
     SHARE_SEEDS,
     SHARES,
     Ground,
     RunGrid,
     candidates,
+    floor_of,
+    has_room,
     most_trainings,
     search_method,
     search_share,
@@ -21,6 +27,8 @@ from dualprune.files import exists
 from dualprune.method import Method, find_method, for_classes
 from dualprune.run import Run
 from dualprune.select import budget
+from dualprune.select.budget import share_of
+from dualprune.select.candidates import floor_quotas
 from dualprune.signatures import knobs
 from dualprune.train import Setup
 from dualprune.workflows.asked import TRIED, Asked
@@ -58,7 +66,7 @@ class Wanted:
         """All that may choose, and for which must be recorded."""
         if self.k is None:
             return [self.method_at(1 - keep) for keep in SHARES]
-        pruned = 1 - self.k / self.samples
+        pruned = share_of(self.k, self.samples)
         if self.asked.finds_method:
             return list(self.candidates_at(pruned).values())
         return [self.method_at(pruned)]
@@ -79,12 +87,25 @@ class Wanted:
             if needed <= knobs(method.select).keys()
         }
 
+    def refuse_floor(self) -> None:
+        """Refuse a floor that what is kept has no room for."""
+        labels = self.setup.data.labels[self.setup.data.readable_ids]
+        if self.k is not None:
+            for method in self.methods:
+                floor_quotas(np.bincount(labels), self.k, floor_of(method))
+        elif not has_room(labels, most := self.method_at(1 - SHARES[-1]), SHARES[-1]):
+            raise InputError(
+                f"keep auto tries at most {SHARES[-1]:.0%} of the {self.samples} samples, which "
+                f"have no room for a floor of {floor_of(most)} per class; lower the floor, or say "
+                "how much to keep"
+            )
+
     def _for_classes(self, method: Method) -> Method:
         return for_classes(method, self.asked.balance, self.asked.floor)
 
     def method_of(self, card: Card) -> Method | None:
         """Give the method that a card must name if it is of what is asked for; None if none can."""
-        pruned = max(0.0, 1 - card.k / self.samples)  # a card of other data may keep more
+        pruned = share_of(min(card.k, self.samples), self.samples)  # a card may be of other data
         if self.asked.finds_method:
             kept = None if card.search is None else card.search.kept
             return self.candidates_at(pruned).get(kept or "")
@@ -93,7 +114,7 @@ class Wanted:
     @cached_property
     def setting(self) -> Setting:
         """What is tried on: all that could be read, trained as long as the recipe says."""
-        data, recipe = self.setup.data.only_readable(), self.setup.recipe
+        data, recipe = only_readable(self.setup.data), self.setup.recipe
         setting = Setting.of(
             TRIED, recipe, data, data, seeds=1, model=self.setup.model, judged_on="validation"
         )
@@ -121,7 +142,7 @@ def decide(wanted: Wanted, runs: list[Run], work: Work) -> Decision:
         shares = _find_share(wanted, runs, work)
         k = budget(wanted.samples, keep=repr(shares.keep))
         return Decision(wanted.method_at(1 - shares.keep), k, shares=shares)
-    pruned = 1 - wanted.k / wanted.samples
+    pruned = share_of(wanted.k, wanted.samples)
     if not wanted.asked.finds_method:
         return Decision(wanted.method_at(pruned), wanted.k)
     methods = wanted.candidates_at(pruned)

@@ -9,8 +9,9 @@ from typing import Any, Literal
 
 from torch import nn
 
+from dualprune.arguments import checked
 from dualprune.coreset import Card, Coreset
-from dualprune.data import DUPLICATES, Columns, Data, duplicates, write_duplicates
+from dualprune.data import DUPLICATES, Columns, duplicates, write_duplicates
 from dualprune.errors import InputError
 from dualprune.files import exists, on_disk, place
 from dualprune.method import (
@@ -41,8 +42,9 @@ from dualprune.workflows.showing import describe, illustrate
 from dualprune.workflows.working import Work
 
 
+@checked
 def prune(
-    data: str | Path | Data | Any,
+    data: Any,
     *,
     out: str | os.PathLike[str],
     keep: Amount = None,
@@ -176,6 +178,7 @@ def _prepare(asked: Asked) -> Wanted:
         runs = usable(recorded, wanted.setup.data, wanted.methods, wanted.epochs)
         wanted = replace(wanted, recorded=runs)
     _refuse_another(wanted)
+    wanted.refuse_floor()
     return wanted
 
 

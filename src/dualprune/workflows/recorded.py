@@ -13,6 +13,8 @@ from dualprune.errors import InputError
 from dualprune.files import exists, place, read_json
 from dualprune.method import Method, check_epochs, features_for, needs
 from dualprune.run import Run
+from dualprune.train.models import NAMES
+from dualprune.train.pretrained import is_checkpoint
 from dualprune.train.recipe import find_recipe
 from dualprune.urls import AnyPath
 
@@ -31,8 +33,12 @@ def runs_in(path: AnyPath) -> list[Run]:
 def settings_of(
     run: Run, *, model: str | nn.Module, recipe: str, size: int | None
 ) -> dict[str, Any]:
-    """Give the `model`, by its name, and the `recipe` of a recording; to say others is refused."""
-    if model != "auto" or recipe != "auto" or size is not None:
+    """Give the `model` and the `recipe` of a recording; to say others is refused.
+
+    A module of one's own is not in the recording, so it must be given again.
+    """
+    own = isinstance(model, nn.Module)
+    if (model != "auto" and not own) or recipe != "auto" or size is not None:
         raise InputError(
             f"{run.path} has the model, recipe and size it was recorded with; leave them out, or "
             "record again, without a run"
@@ -42,15 +48,32 @@ def settings_of(
         raise InputError(
             f"{run.path} was not recorded by `dualprune prune` or `record`; use `dualprune select`"
         )
+    if own or (notes[1] not in NAMES and not is_checkpoint(notes[1])):
+        _refuse_another_module(run, notes[1], model)
     stated = read_json(state)["settings"]["recipe"]
-    return {"model": notes[1], "recipe": replace(find_recipe(notes[2], "", gpu=False), **stated)}
+    return {
+        "model": model if own else notes[1],
+        "recipe": replace(find_recipe(notes[2], "", gpu=False), **stated),
+    }
+
+
+def _refuse_another_module(run: Run, recorded: str, model: str | nn.Module) -> None:
+    given = "" if isinstance(model, str) else type(model).__name__
+    if given != recorded:
+        raise InputError(
+            f"{run.path} was recorded with a module of class {recorded}, and the model given is "
+            f"{given or 'none'}; give model=... as it was then, or use `choose`, which needs none"
+        )
 
 
 def usable(runs: Sequence[Run], data: Data, methods: Sequence[Method], epochs: int) -> list[Run]:
     """Give the runs that methods average; refuse those of other data, or without what they need."""
     first = runs[0]
     if first.description.data != data.fingerprint:
-        raise InputError(f"{first.path} was recorded of other data; give the data it was made from")
+        raise InputError(
+            f"{first.path} was recorded of other data; give the data it was made from, with the "
+            "same --labels if it had any"
+        )
     for method in methods:
         _refuse_lacking(runs, method, epochs)
     check_epochs(methods, epochs)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
+from itertools import chain
 
 from torch import nn
 
@@ -11,7 +12,7 @@ from dualprune.train.models.mlp import mlp
 from dualprune.train.models.plain import plain, three_layers
 from dualprune.train.models.resnet import basic, bottleneck, resnet
 
-__all__ = ["MODELS", "build", "check_model"]
+__all__ = ["MODELS", "NAMES", "build", "check_model"]
 
 IMAGES: dict[str, Callable[..., nn.Module]] = {
     "cnn": partial(plain, [(32, 1), (64, 1), (128, 1)]),
@@ -30,6 +31,8 @@ MODELS: dict[str, dict[str, Callable[..., nn.Module]]] = {
     "rows": {"mlp": mlp},
 }
 """Models for each kind of data, by name: functions of the classes and of the shape of inputs."""
+
+NAMES = tuple(chain(*MODELS.values()))
 
 # pixels a side, so that one is left at the end
 _SMALLEST = {"cnn": 8, "cnn-small": 8, "cnn-wide": 12, "vgg16": 32}

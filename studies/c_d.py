@@ -1,15 +1,14 @@
 """Which c_D Beta sampling should have on tables: the landscape of `docs/kinds.md`.
 
-    python docs/c_d_study.py OUT DATA/tables/adult.parquet ...
-    python docs/c_d_study.py
+    python -m studies.c_d OUT DATA/tables/adult.parquet ...
+    python -m studies.c_d
 
-The first trains on files that `kinds_data.py` makes and adds a line per training to
-`docs/c_d_study.jsonl`; the second prints that file. A fifth of every class is set aside, the same
-that judges `kinds_study.py`, and is not looked at here. A fifth of the rest judges, at most 8,000
+The first trains on files that `studies/data.py` makes and adds a line per training to
+`studies/c_d.jsonl`; the second prints that file. A fifth of every class is set aside, the same
+that judges `studies/kinds.py`, and is not looked at here. A fifth of the rest judges, at most 8,000
 of the others are trained on.
 """
 
-import json
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
@@ -19,12 +18,13 @@ from typing import Any
 
 import torch
 
-from dualprune.data import Columns, load, validation_split
+from dualprune.data import validation_split
 from dualprune.experiments.grid import Grid, Row
 from dualprune.experiments.runner import run_loaded
 from dualprune.experiments.setting import Setting
-from dualprune.select import random
 from dualprune.train import recipes, silent
+from studies.data import at_most, load_split
+from studies.lines import append_line, read_lines
 
 RESULTS = Path(__file__).with_suffix(".jsonl")
 WRONG, PRUNED, SEEDS, MOST = (0.0, 0.2), (0.5, 0.7, 0.9), 2, 8_000
@@ -37,13 +37,10 @@ ROWS = (
 
 def study(path: Path, out: Path) -> None:
     """Train on one file, with wrong labels and without."""
-    columns = Columns(text="text" if path.parent.name == "texts" else None, label="label")
-    data, _ = load(path, columns=columns)
-    rest, _ = validation_split(data, 0.2, seed=0)
-    train, judging = validation_split(rest, 0.2, seed=1)
-    if len(train) > MOST:
-        train = train.take(random(train.labels, k=MOST, seed=0, balance="proportional"))
-    setting = Setting.of(path.stem, recipes()[data.recipe], train, judging, seeds=SEEDS)
+    rest, _ = load_split(path)
+    others, judging = validation_split(rest, 0.2, seed=1)
+    train = at_most(others, MOST)
+    setting = Setting.of(path.stem, recipes()[train.recipe], train, judging, seeds=SEEDS)
     setting = replace(setting, train=setting.train | {"judge_every": setting.trained.epochs})
     for wrong in WRONG:
         grid = Grid(
@@ -59,11 +56,10 @@ def study(path: Path, out: Path) -> None:
             whole=True,
         )
         lines = run_loaded(grid, out / grid.name, processes=1, tell=print, watch=silent)
-        with RESULTS.open("a") as file:
-            for line in lines:
-                facts = {"data": path.stem, "wrong": wrong, "row": line.row, "pruned": line.pruned}
-                facts |= {"seed": line.seed, "accuracy": line.values["accuracy"]}
-                file.write(json.dumps(facts) + "\n")
+        for line in lines:
+            facts = {"data": path.stem, "wrong": wrong, "row": line.row, "pruned": line.pruned}
+            facts |= {"seed": line.seed, "accuracy": line.values["accuracy"]}
+            append_line(RESULTS, facts)
 
 
 def table() -> Iterator[str]:
@@ -72,7 +68,7 @@ def table() -> Iterator[str]:
     yield f"| data | wrong | pruned | random | {' | '.join(map(_title, names))} |"
     yield "|---" * (4 + len(names)) + "|"
     cases: dict[tuple[Any, ...], dict[str, list[float]]] = {}
-    for line in map(json.loads, RESULTS.read_text().splitlines()):
+    for line in read_lines(RESULTS):
         case = cases.setdefault((line["data"], line["wrong"], line["pruned"]), {})
         case.setdefault(line["row"], []).append(100 * line["accuracy"])
     for (data, wrong, pruned), rows in sorted(cases.items()):

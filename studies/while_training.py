@@ -1,19 +1,18 @@
 """Whether one training that prunes itself by DUAL gets ahead of those that cost the same.
 
-    python docs/while_training_study.py OUT [SETTING ...]
-    python docs/while_training_study.py
+    python -m studies.while_training OUT [SETTING ...]
+    python -m studies.while_training
 
 The first trains in one thread on each setting (by default `cpu-fashion` and `cpu-cifar10`) and adds
-a line per training to `docs/while_training_study.jsonl`; what is there is skipped. The second
+a line per training to `studies/while_training.jsonl`; what is there is skipped. The second
 prints that file as a table, `docs/while_training.md` has it. No setting was chosen by them.
 """
 
-import json
 import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from statistics import mean, stdev
+from statistics import mean
 from typing import Any
 
 import numpy as np
@@ -28,8 +27,10 @@ from dualprune.select import Notes, beta
 from dualprune.select.beta import log_weights, parameters
 from dualprune.signatures import Array
 from dualprune.train import Setup, train
+from studies.lines import append_line, by_key, read_lines, with_deviation
 
 RESULTS = Path(__file__).with_suffix(".jsonl")
+KEY = ("setting", "seed", "name")
 RECORDED, KEEP, UNTIL, SEEDS = 10, 0.5, 0.875, 3
 LEAST = 1 / 4
 """The smallest probability of being drawn, as a part of the mean: no weight is above 8."""
@@ -137,14 +138,12 @@ def measure(out: Path, setting: Setting, setup: Setup, seed: int, name: str, **h
     result = train(setup, folder, seed=seed + 100_000, **how)
     line = {"setting": setting.name, "seed": seed, "name": name, "accuracy": result.accuracy}
     line["cost"] = result.forward / (setup.recipe.epochs * len(setup.data))
-    with RESULTS.open("a") as file:
-        file.write(json.dumps(line) + "\n")
+    append_line(RESULTS, line)
 
 
-def results() -> dict[tuple[str, int, str], dict[str, Any]]:
-    """Give the lines that are there."""
-    lines = map(json.loads, RESULTS.read_text().splitlines() if RESULTS.exists() else [])
-    return {(line["setting"], line["seed"], line["name"]): line for line in lines}
+def results() -> dict[tuple[Any, ...], dict[str, Any]]:
+    """Give the lines that are there, by training."""
+    return by_key(read_lines(RESULTS), KEY)
 
 
 def table() -> Iterator[str]:
@@ -157,11 +156,8 @@ def table() -> Iterator[str]:
         for name in names:
             own = [results().get((name, seed, row)) for seed in range(SEEDS)]
             known = [line for line in own if line]
-            reached = [100 * line["accuracy"] for line in known]
-            spread = f" ± {stdev(reached):.1f}" if len(reached) > 1 else ""
-            entries.append(
-                f"{mean(line['cost'] for line in known):.2f} | {mean(reached):.1f}{spread}"
-            )
+            reached = with_deviation([line["accuracy"] for line in known], unit=100)
+            entries.append(f"{mean(line['cost'] for line in known):.2f} | {reached}")
         yield f"| {row} | {' | '.join(entries)} |"
 
 

@@ -1,10 +1,10 @@
 """Whether DUAL+beta beats random on texts and tables, and what costs the same.
 
-    python docs/kinds_study.py DATA OUT [NAME ...]
-    python docs/kinds_study.py
+    python -m studies.kinds DATA OUT [NAME ...]
+    python -m studies.kinds
 
-DATA has the Parquet files that `kinds_data.py` makes. The first trains on those named (by default
-all of them), two processes at a time, and puts a line per training into `docs/kinds_study.jsonl`.
+DATA has the Parquet files that `studies/data.py` makes. The first trains on those named (by default
+all of them), two processes at a time, and puts a line per training into `studies/kinds.jsonl`.
 It can be stopped at any time: recordings and trainings stay in the folder OUT, and it resumes. The
 second prints the file as tables.
 
@@ -14,27 +14,26 @@ a c_D of 0.5, which was the default when this was measured; every kind of data h
 recipe. Nothing was chosen by the accuracies that are printed.
 """
 
-import json
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
-from statistics import mean, stdev
+from statistics import mean
 from typing import Any
 
 import numpy as np
 
 from dualprune.coreset.worth import ALL, ANEW, SHORTER, Arm, Check, Difference
-from dualprune.data import Columns, load, validation_split
 from dualprune.experiments.grid import WHOLE, Grid, Row
 from dualprune.experiments.results import Line
 from dualprune.experiments.runner import run_loaded
 from dualprune.experiments.setting import Setting
-from dualprune.select import random
 from dualprune.train import silent
 from dualprune.train.recipe import recipes
 from dualprune.workflows.comparing import grid_of
+from studies.data import at_most, load_split
+from studies.lines import put_lines, read_lines, with_deviation
 
 RESULTS = Path(__file__).with_suffix(".jsonl")
 KEY = ("data", "wrong", "pruned", "method", "seed")
@@ -42,7 +41,7 @@ OURS, FORMER = "dual+beta", "dual+beta, c_D 3"
 SCORES = ("dual", "dyn_unc", "el2n", "forgetting", "aum", "entropy", "tdds", "ccs")
 RIVALS = ("random", ANEW, SHORTER, FORMER, *SCORES)
 WRONG, PRUNED, SEEDS = (0.0, 0.2), (0.5, 0.9), 3
-HELD_OUT, MOST, PROCESSES = 0.2, 10_000, 2
+MOST, PROCESSES = 10_000, 2
 
 Case = tuple[str, float, float]
 """Data, share of wrong labels, share pruned."""
@@ -51,19 +50,17 @@ Case = tuple[str, float, float]
 def study(path: Path, out: Path) -> None:
     """Train on one file, with wrong labels and without, and write what was measured."""
     kind, name = path.parent.name, path.stem
-    columns = Columns(text="text" if kind == "texts" else None, label="label")
-    data, _ = load(path, columns=columns)
-    train, test = validation_split(data, HELD_OUT, seed=0)
-    if len(train) > MOST:
-        train = train.take(random(train.labels, k=MOST, seed=0, balance="proportional"))
-    setting = Setting.of(name, recipes()[data.recipe], train, test, seeds=SEEDS)
+    rest, test = load_split(path)
+    train = at_most(rest, MOST)
+    setting = Setting.of(name, recipes()[train.recipe], train, test, seeds=SEEDS)
     last = {"judge_every": setting.trained.epochs}
     setting = replace(setting, train=setting.train | last)
     largest = float(np.bincount(test.labels).max() / len(test))
     facts = {"kind": kind, "samples": len(train), "held_out": len(test), "largest_class": largest}
     for wrong in WRONG:
         lines = run_loaded(grid(setting, wrong), out, processes=PROCESSES, tell=print, watch=silent)
-        write(facts | {"data": name, "wrong": wrong} | measured(line) for line in lines)
+        facts |= {"data": name, "wrong": wrong}
+        put_lines(RESULTS, (facts | measured(line) for line in lines), KEY)
 
 
 def grid(setting: Setting, wrong: float) -> Grid:
@@ -89,22 +86,9 @@ def measured(line: Line) -> dict[str, Any]:
     }
 
 
-def write(new: Iterable[dict[str, Any]]) -> None:
-    """Put these lines into the file, instead of those of the same trainings."""
-    lines = {tuple(line[name] for name in KEY): line for line in [*results(), *new]}
-    RESULTS.write_text("".join(json.dumps(line) + "\n" for line in lines.values()))
-
-
-def results() -> list[dict[str, Any]]:
-    """Give the lines that are there."""
-    return (
-        [json.loads(line) for line in RESULTS.read_text().splitlines()] if RESULTS.exists() else []
-    )
-
-
 def cases() -> dict[Case, dict[str, list[dict[str, Any]]]]:
     """Give the lines of every case by method; what was trained on all the data is in each case."""
-    lines = sorted(results(), key=lambda line: line["seed"])
+    lines = sorted(read_lines(RESULTS), key=lambda line: line["seed"])
     found: dict[Case, dict[str, list[dict[str, Any]]]] = {}
     for line in lines:
         for pruned in (line["pruned"],) if line["pruned"] else PRUNED:
@@ -144,9 +128,7 @@ def _passes(lines: list[dict[str, Any]]) -> str:
 
 
 def _entry(lines: list[dict[str, Any]]) -> str:
-    values = [100 * line["accuracy"] for line in lines]
-    spread = f" ± {stdev(values):.1f}" if len(values) > 1 else ""
-    return f"{mean(values):.1f}{spread}" if values else ""
+    return with_deviation([line["accuracy"] for line in lines], unit=100)
 
 
 def tally() -> Iterator[str]:

@@ -1,44 +1,42 @@
 """Whether a recording that stops by itself chooses as well as one of the recipe's length.
 
-    python docs/stopping_study.py KINDS OUT [NAME ...]
-    python docs/stopping_study.py
+    python -m studies.stopping KINDS OUT [NAME ...]
+    python -m studies.stopping
 
 The first records and trains in one thread on the sets named (by default all) and adds lines to
-`docs/stopping_study.jsonl`: where each recording settles, and the accuracy of trainings on what is
+`studies/stopping.jsonl`: where each recording settles, and the accuracy of trainings on what is
 chosen there and after all 30 epochs. What is there is skipped, so that it can be stopped at any
 time; recordings and trainings stay in the folder OUT. KINDS has the Parquet files that
-`kinds_data.py` makes. The second prints the file as tables.
+`studies/data.py` makes. The second prints the file as tables.
 
 At most 10,000 samples are trained on. docs/stopping.md says how threshold and patience were chosen.
 """
 
-import json
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from statistics import mean, stdev
+from statistics import mean
 from typing import Any
 
 import numpy as np
 import torch
-from scipy.special import stdtrit
 
-from dualprune.data import Columns, load, validation_split
+from dualprune.data import load
 from dualprune.method import Settling, at_shares, choose
 from dualprune.run import Run
-from dualprune.select import random
 from dualprune.train import Setup, record, train
 from dualprune.train.recipe import recipes
+from studies.data import at_most, load_split
+from studies.lines import append_line, read_lines, with_deviation, with_interval
 
 RESULTS = Path(__file__).with_suffix(".jsonl")
 METHOD = "dual+beta"
-IMAGES = ("digits", "fashion-mnist", "cifar10")
 ROWS = {"letter": "tables", "newsgroups": "texts"}
 ORDER = ("digits", "letter", "newsgroups", "fashion-mnist", "cifar10")
 SCHEDULES, RECORDED = (30, 200), 30  # epochs: of a recipe for CPUs, of the published one
 SEEDS, KEPT = 3, ("10%", "30%")
-HELD_OUT, MOST = 0.2, 10_000
+MOST = 10_000
 
 
 def study(name: str, schedule: int, kinds: Path, out: Path) -> None:
@@ -55,14 +53,11 @@ def study(name: str, schedule: int, kinds: Path, out: Path) -> None:
 
 def setup_of(name: str, kinds: Path) -> Setup:
     """Give at most 10,000 samples with the default model and recipe, and those to judge by."""
-    if name in IMAGES:
-        data, test = load(name)
+    if name in ROWS:
+        data, test = load_split(kinds / ROWS[name] / f"{name}.parquet")
     else:
-        columns = Columns(text="text" if ROWS[name] == "texts" else None, label="label")
-        rows, _ = load(kinds / ROWS[name] / f"{name}.parquet", columns=columns)
-        data, test = validation_split(rows, HELD_OUT, seed=0)
-    if len(data) > MOST:
-        data = data.take(random(data.labels, k=MOST, seed=0, balance="proportional"))
+        data, test = load(name)
+    data = at_most(data, MOST)
     recipe = recipes()["digits" if name == "digits" else data.recipe]
     return Setup.of(data, test, recipe=replace(recipe, judge_every=1000))  # at the end only
 
@@ -102,7 +97,7 @@ def shared(one: np.ndarray, other: np.ndarray) -> float:
 
 def measure(setup: Setup, run: Run, key: dict[str, Any], out: Path) -> None:
     """Train on the choice after so many epochs, unless that was done."""
-    if any(key.items() <= line.items() for line in results()):
+    if any(key.items() <= line.items() for line in read_lines(RESULTS)):
         return
     seed = key["seed"]
     ids = chosen(run, setup, key["kept"], seed, key["epochs"])
@@ -113,16 +108,8 @@ def measure(setup: Setup, run: Run, key: dict[str, Any], out: Path) -> None:
 
 def write(line: dict[str, Any]) -> None:
     """Add a line, unless it is there."""
-    if line not in results():
-        with RESULTS.open("a") as file:
-            file.write(json.dumps(line) + "\n")
-
-
-def results() -> list[dict[str, Any]]:
-    """Give the lines that are there."""
-    return (
-        [json.loads(line) for line in RESULTS.read_text().splitlines()] if RESULTS.exists() else []
-    )
+    if line not in read_lines(RESULTS):
+        append_line(RESULTS, line)
 
 
 def stops() -> Iterator[str]:
@@ -130,7 +117,7 @@ def stops() -> Iterator[str]:
     yield "| data | schedule | stopped after | same as one epoch before | same as after 30 epochs |"
     yield "|---|---|---|---|---|"
     groups: dict[tuple[str, int], list[dict[str, Any]]] = {}
-    for line in results():
+    for line in read_lines(RESULTS):
         if "stopped" in line:
             groups.setdefault((line["data"], line["schedule"]), []).append(line)
     for (data, schedule), lines in sorted(groups.items(), key=lambda one: one[0][::-1]):
@@ -156,35 +143,22 @@ def losses() -> Iterator[str]:
                     short, full = zip(*pairs, strict=True)
                     points = [100 * (one - other) for one, other in pairs]
                     everything += points
-                    columns = [*map(_reached, (full, short)), interval(points)]
+                    reached = [with_deviation(own, unit=100) for own in (full, short)]
+                    columns = [*reached, with_interval(points)]
                     yield f"| {data} | {schedule} | {kept} | {' | '.join(columns)} |"
             if everything:
-                yield f"| all of these | {schedule} | {kept} | | | {interval(everything)} |"
+                yield f"| all of these | {schedule} | {kept} | | | {with_interval(everything)} |"
 
 
 def _pairs(data: str, schedule: int, kept: str) -> Iterator[tuple[float, float]]:
     """Give the accuracies of each seed: stopped by itself, and after all epochs."""
     for seed in range(SEEDS):
         key = {"data": data, "schedule": schedule, "seed": seed}
-        lines = [line for line in results() if key.items() <= line.items()]
+        lines = [line for line in read_lines(RESULTS) if key.items() <= line.items()]
         stops = [line["stopped"] for line in lines if "stopped" in line]
         reached = {line["epochs"]: line["accuracy"] for line in lines if line.get("kept") == kept}
         if stops and {*stops, RECORDED} <= reached.keys():
             yield reached[stops[0]], reached[RECORDED]
-
-
-def _reached(accuracies: Iterable[float]) -> str:
-    values = [100 * value for value in accuracies]
-    return f"{mean(values):.1f}" + (f" ± {stdev(values):.1f}" if len(values) > 1 else "")
-
-
-def interval(points: list[float]) -> str:
-    """Give the mean and its 95 % interval by Student's t."""
-    if len(points) < 2:
-        return f"{points[0]:+.1f}"
-    half = float(stdtrit(len(points) - 1, 0.975)) * stdev(points) / len(points) ** 0.5
-    middle = mean(points)
-    return f"{middle:+.1f} ({middle - half:+.1f} to {middle + half:+.1f})"
 
 
 if __name__ == "__main__":

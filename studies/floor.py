@@ -1,20 +1,17 @@
 """What the floor under every class changes: mean and worst class, with it and without.
 
-    python docs/floor_study.py OUT [SEEDS] [SETTING ...]
-    python docs/floor_study.py
+    python -m studies.floor OUT [SEEDS] [SETTING ...]
+    python -m studies.floor
 
 The first trains in one thread on even classes and on long tails of each setting (by default
-`cpu-fashion` and `cpu-cifar10`) and adds a line per training to `docs/floor_study.jsonl`; what is
+`cpu-fashion` and `cpu-cifar10`) and adds a line per training to `studies/floor.jsonl`; what is
 there is skipped, so that it can be stopped at any time. Recordings and trainings stay in the folder
 OUT. The second prints that file as two tables.
 """
 
-import json
 import sys
 from collections.abc import Iterator
-from math import sqrt
 from pathlib import Path
-from statistics import mean, stdev
 from typing import Any
 
 import numpy as np
@@ -22,7 +19,6 @@ import torch
 from torch.optim import SGD
 
 from dualprune.coreset import digest
-from dualprune.coreset.worth import student
 from dualprune.experiments.grid import Cell, Grid, Row
 from dualprune.experiments.setting import Setting, settings
 from dualprune.experiments.work import chosen, images_of, make_recording
@@ -31,6 +27,7 @@ from dualprune.signatures import Array
 from dualprune.train import Setup, silent, train
 from dualprune.train.checkpoint import restore
 from dualprune.train.evaluate import _outputs
+from studies.lines import append_line, by_key, read_lines, with_deviation, with_interval
 
 RESULTS = Path(__file__).with_suffix(".jsonl")
 KEY = ("setting", "tail", "seed", "pruned", "method", "floor")
@@ -67,12 +64,10 @@ def cells(setting: Setting, seeds: int) -> Iterator[tuple[dict[str, Any], Cell]]
 
 def study(out: Path, setting: Setting, seeds: int) -> None:
     """Train what is not in the file yet."""
-    finished = [[line[name] for name in KEY] for line in results()]
+    finished = by_key(read_lines(RESULTS), KEY)
     for key, cell in cells(setting, seeds):
-        if [*key.values()] not in finished:
-            line = key | measure(cell, out / f"{setting.name}-{key['tail']}")
-            with RESULTS.open("a") as file:
-                file.write(json.dumps(line) + "\n")
+        if tuple(key.values()) not in finished:
+            append_line(RESULTS, key | measure(cell, out / f"{setting.name}-{key['tail']}"))
 
 
 def measure(cell: Cell, home: Path) -> dict[str, Any]:
@@ -106,24 +101,20 @@ def accuracies(setup: Setup, checkpoint: Path) -> Array:
     return np.bincount(labels, hits) / np.bincount(labels)
 
 
-def results() -> list[dict[str, Any]]:
-    """Give the lines that are there."""
-    return (
-        [json.loads(line) for line in RESULTS.read_text().splitlines()] if RESULTS.exists() else []
-    )
-
-
 def table() -> Iterator[str]:
     """Give a row per setting, tail, share and method: without the floor, then with it."""
     yield "| data | tail | pruned | method | mean | worst class | classes lost |"
     yield "|---|---|---|---|---|---|---|"
     groups: dict[tuple[Any, ...], dict[float, list[dict[str, Any]]]] = {}
-    for line in results():
+    for line in read_lines(RESULTS):
         group = tuple(line[name] for name in ("setting", "tail", "pruned", "method"))
         groups.setdefault(group, {0: [], FLOOR: []})[line["floor"]].append(line)
     for (setting, tail, pruned, method), by_floor in sorted(groups.items()):
         columns = [
-            " → ".join(_entry([line[name] for line in lines], unit) for lines in by_floor.values())
+            " → ".join(
+                with_deviation([line[name] for line in lines], unit=unit)
+                for lines in by_floor.values()
+            )
             for name, unit in (("accuracy", 100), ("worst", 100), ("lost", 1))
         ]
         yield f"| {setting} | {tail} | {pruned:.0%} | {method} | {' | '.join(columns)} |"
@@ -136,32 +127,19 @@ def gains() -> Iterator[str]:
     """
     yield "| data | tail | method | choices changed | mean, points | worst class, points |"
     yield "|---" * 6 + "|"
-    by_key = {tuple(line[name] for name in KEY): line for line in results()}
+    lines = by_key(read_lines(RESULTS), KEY)
     groups: dict[tuple[Any, ...], list[tuple[dict[str, Any], dict[str, Any]]]] = {}
-    for (*case, floor), line in by_key.items():
-        if floor == 0 and (other := by_key.get((*case, FLOOR))):
+    for (*case, floor), line in lines.items():
+        if floor == 0 and (other := lines.get((*case, FLOOR))):
             groups.setdefault((case[0], case[1], case[4]), []).append((line, other))
     for (setting, tail, method), pairs in sorted(groups.items()):
         changed = sum(one["ids_sha256"] != other["ids_sha256"] for one, other in pairs)
         columns = [
-            _interval([100 * (other[name] - one[name]) for one, other in pairs])
+            with_interval([100 * (other[name] - one[name]) for one, other in pairs])
             for name in ("accuracy", "worst")
         ]
         counts = f"{changed} of {len(pairs)}"
         yield f"| {setting} | {tail} | {method} | {counts} | {' | '.join(columns)} |"
-
-
-def _interval(points: list[float]) -> str:
-    """Mean and 95 % interval of differences."""
-    half = student(len(points)) * stdev(points) / sqrt(len(points))
-    return f"{mean(points):+.1f} ({mean(points) - half:+.1f} to {mean(points) + half:+.1f})"
-
-
-def _entry(values: list[float], unit: int) -> str:
-    if not values:
-        return ""
-    spread = f" ± {unit * stdev(values):.1f}" if len(values) > 1 else ""
-    return f"{unit * mean(values):.1f}{spread}"
 
 
 if __name__ == "__main__":

@@ -1,5 +1,7 @@
 """The table of `docs/sklearn.md`: what CoresetSampler is worth on sets that scikit-learn bundles.
 
+    python -m studies.sklearn
+
 Each seed splits a set anew (30 % is for testing, with the right labels), makes a share of the
 training labels wrong, and trains the same models on all rows, on a random part, and on coresets.
 """

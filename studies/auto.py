@@ -1,10 +1,10 @@
 """Whether what `auto` chooses beats a random choice, on five sets, with a recording per seed.
 
-    python docs/auto_study.py DATA OUT [NAME ...]
-    python docs/auto_study.py
+    python -m studies.auto DATA OUT [NAME ...]
+    python -m studies.auto
 
-DATA has the Parquet files that `kinds_data.py` makes. The first trains in one thread, by default on
-all sets, the cheap ones first, and puts a line per cell into `docs/auto_study.jsonl`. It can be
+DATA has the Parquet files that `studies/data.py` makes. The first trains in one thread, by default
+on all sets, the cheap ones first, and puts a line per cell into `studies/auto.jsonl`. It can be
 stopped at any time: recordings and trainings stay in the folder OUT, and it resumes. The second
 prints the file as tables.
 
@@ -14,61 +14,44 @@ then trained and judged as the other rows are. Test data are looked at once, at 
 training; nothing was chosen by them.
 """
 
-import json
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
-from math import sqrt
 from pathlib import Path
-from statistics import mean, stdev
 from typing import Any
 
 import torch
 
-from dualprune.coreset.worth import student
-from dualprune.data import Columns, Data, load, validation_split
+from dualprune.data import load
 from dualprune.experiments.grid import Grid
 from dualprune.experiments.results import Line
 from dualprune.experiments.runner import InThisProcess, run
 from dualprune.experiments.setting import Setting
-from dualprune.select import random
 from dualprune.train.recipe import find_recipe
 from dualprune.workflows.comparing import grid_of
+from studies.data import at_most, load_split
+from studies.lines import put_lines, read_lines, with_interval
 
 RESULTS = Path(__file__).with_suffix(".jsonl")
 KEY = ("data", "pruned", "method", "seed")
 METHODS = ("auto", "dual+beta", "random")
 PRUNED, SEEDS = (0.9, 0.7, 0.5), 3
-
-
-def _named(name: str) -> Callable[[Path], tuple[Data, Data]]:
-    return lambda folder: load(name, download=True)  # noqa: ARG005
-
-
-def _rows(file: str, text: str | None = None) -> Callable[[Path], tuple[Data, Data]]:
-    def read(folder: Path) -> tuple[Data, Data]:
-        data, _ = load(folder / file, columns=Columns(text=text, label="label"))
-        return validation_split(data, 0.2, seed=0)
-
-    return read
-
-
-SETS: dict[str, tuple[int, Callable[[Path], tuple[Data, Data]]]] = {
-    "digits": (1_438, _named("digits")),
-    "letter": (5_000, _rows("tables/letter.parquet")),
-    "newsgroups": (5_000, _rows("texts/newsgroups.parquet", text="text")),
-    "fashion-mnist": (4_000, _named("fashion-mnist")),
-    "cifar10": (3_000, _named("cifar10")),
+SETS = {
+    "digits": 1_438,
+    "letter": 5_000,
+    "newsgroups": 5_000,
+    "fashion-mnist": 4_000,
+    "cifar10": 3_000,
 }
-"""How many samples are trained on, and where they come from."""
+"""How many samples are trained on."""
+FILES = {"letter": "tables/letter.parquet", "newsgroups": "texts/newsgroups.parquet"}
 
 
 def study(name: str, folder: Path, out: Path) -> None:
     """Train on one set, and write what was measured cell by cell."""
-    most, read = SETS[name]
-    train, test = read(folder)
-    if len(train) > most:
-        train = train.take(random(train.labels, k=most, seed=0, balance="proportional"))
+    file = FILES.get(name)
+    train, test = load_split(folder / file) if file else load(name, download=True)
+    train = at_most(train, SETS[name])
     recipe = find_recipe("auto", name if name in ("digits", "cifar10") else train.recipe, gpu=False)
     setting = Setting.of(name, recipe, train, test, seeds=SEEDS)
     setting = replace(setting, train=setting.train | {"judge_every": recipe.epochs})
@@ -77,7 +60,7 @@ def study(name: str, folder: Path, out: Path) -> None:
             grid = replace(_grid(setting, pruned), first_seed=seed)
             lines = run(grid, out, pool=InThisProcess(), tell=print)
             facts = {"data": name, "samples": len(train), "test": len(test)}
-            write(facts | measured(line) for line in lines)
+            put_lines(RESULTS, (facts | measured(line) for line in lines), KEY)
 
 
 def _grid(setting: Setting, pruned: float) -> Grid:
@@ -99,23 +82,10 @@ def measured(line: Line) -> dict[str, Any]:
     }
 
 
-def write(new: Iterable[dict[str, Any]]) -> None:
-    """Put these lines into the file, instead of those of the same cells."""
-    lines = {tuple(line[name] for name in KEY): line for line in [*results(), *new]}
-    RESULTS.write_text("".join(json.dumps(line) + "\n" for line in lines.values()))
-
-
-def results() -> list[dict[str, Any]]:
-    """Give the lines that are there."""
-    return (
-        [json.loads(line) for line in RESULTS.read_text().splitlines()] if RESULTS.exists() else []
-    )
-
-
 def cells() -> dict[tuple[str, float, int], dict[str, dict[str, Any]]]:
     """Give the lines of every finished cell, by method."""
     found: dict[tuple[str, float, int], dict[str, dict[str, Any]]] = {}
-    for line in results():
+    for line in read_lines(RESULTS):
         cell = found.setdefault((line["data"], line["pruned"], line["seed"]), {})
         cell[line["method"]] = line
     return {key: cell for key, cell in found.items() if len(cell) == len(METHODS)}
@@ -128,17 +98,13 @@ def pooled() -> Iterator[str]:
     for pruned in sorted(PRUNED):
         own = [cell for (_, share, _), cell in cells().items() if share == pruned]
         if len(own) > 1:
-            columns = [_pooled([_gain(cell, name) for cell in own]) for name in METHODS[:2]]
+            gains = ([_gain(cell, name) for cell in own] for name in METHODS[:2])
+            columns = [with_interval(points, places=2) for points in gains]
             yield f"| {pruned:.0%} | {len(own)} | {' | '.join(columns)} |"
 
 
 def _gain(cell: dict[str, dict[str, Any]], method: str) -> float:
     return 100 * float(cell[method]["accuracy"] - cell["random"]["accuracy"])
-
-
-def _pooled(gains: list[float]) -> str:
-    half = student(len(gains)) * stdev(gains) / sqrt(len(gains))
-    return f"{mean(gains):+.2f} ({mean(gains) - half:+.2f} to {mean(gains) + half:+.2f})"
 
 
 def each() -> Iterator[str]:

@@ -1,36 +1,33 @@
 """Whether the c_D that is found from a recording beats random, on data the rule was not made from.
 
-    python docs/ease_study.py DATA OUT [NAME ...]
-    python docs/ease_study.py
+    python -m studies.ease DATA OUT [NAME ...]
+    python -m studies.ease
 
-DATA has the Parquet files that `kinds_data.py` makes. The first trains in one thread, by default on
-all sets, and adds a line per training to `docs/ease_study.jsonl`; a set that is there is skipped,
+DATA has the Parquet files that `studies/data.py` makes. The first trains in one thread, by default
+on all sets, and adds a line per training to `studies/ease.jsonl`; a set that is there is skipped,
 and one that was interrupted resumes from the folder OUT. The second prints that file as tables,
 `docs/ease.md` has them.
 
 A fifth of every class is held out of tables and texts and judges; images have test images. No
-setting was chosen by them. The rule was made on validation parts of the sets of `c_d_study.py`.
+setting was chosen by them. The rule was made on validation parts of the sets of `studies/c_d.py`.
 """
 
-import json
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
-from math import sqrt
 from pathlib import Path
-from statistics import mean, stdev
-from typing import Any
+from statistics import mean
 
 import torch
 
-from dualprune.coreset.worth import student
-from dualprune.data import Columns, Data, load, validation_split
+from dualprune.data import Data, load
 from dualprune.experiments.grid import Grid, Row
 from dualprune.experiments.runner import run_loaded
 from dualprune.experiments.setting import Setting
-from dualprune.select import random
 from dualprune.train import silent
 from dualprune.train.recipe import find_recipe
+from studies.data import at_most, load_split
+from studies.lines import append_line, read_lines, with_deviation, with_interval
 
 RESULTS = Path(__file__).with_suffix(".jsonl")
 WRONG, PRUNED, SEEDS, MOST = (0.0, 0.2), (0.5, 0.7, 0.9), 3, 5_000
@@ -51,14 +48,9 @@ def loaded(name: str, folder: Path) -> tuple[Data, Data]:
     if name in IMAGES:
         train, test = load(name, download=True)
     else:
-        kind, text = ("texts", "text") if name in TEXTS else ("tables", None)
-        columns = Columns(text=text, label="label")
-        data, _ = load(folder / kind / f"{name}.parquet", columns=columns)
-        train, test = validation_split(data, 0.2, seed=0)
-    most = IMAGES.get(name, MOST)
-    if len(train) > most:
-        train = train.take(random(train.labels, k=most, seed=0, balance="proportional"))
-    return train, test
+        kind = "texts" if name in TEXTS else "tables"
+        train, test = load_split(folder / kind / f"{name}.parquet")
+    return at_most(train, IMAGES.get(name, MOST)), test
 
 
 def study(name: str, folder: Path, out: Path) -> None:
@@ -68,7 +60,7 @@ def study(name: str, folder: Path, out: Path) -> None:
     setting = Setting.of(name, recipe, train, test, seeds=SEEDS)
     setting = replace(setting, train=setting.train | {"judge_every": recipe.epochs})
     for wrong in WRONG:
-        if any((line["data"], line["wrong"]) == (name, wrong) for line in results()):
+        if any((line["data"], line["wrong"]) == (name, wrong) for line in read_lines(RESULTS)):
             continue
         grid = Grid(
             name=f"{name}-{wrong}",
@@ -82,24 +74,16 @@ def study(name: str, folder: Path, out: Path) -> None:
             shift={"labels": wrong} if wrong else {},
         )
         lines = run_loaded(grid, out / grid.name, processes=1, tell=print, watch=silent)
-        with RESULTS.open("a") as file:
-            for line in lines:
-                facts = {"data": name, "samples": len(train), "wrong": wrong, "row": line.row}
-                facts |= {"pruned": line.pruned, "seed": line.seed}
-                file.write(json.dumps(facts | {"accuracy": line.values["accuracy"]}) + "\n")
-
-
-def results() -> list[dict[str, Any]]:
-    """Give the lines that are there."""
-    return (
-        [json.loads(line) for line in RESULTS.read_text().splitlines()] if RESULTS.exists() else []
-    )
+        for line in lines:
+            facts = {"data": name, "samples": len(train), "wrong": wrong, "row": line.row}
+            facts |= {"pruned": line.pruned, "seed": line.seed}
+            append_line(RESULTS, facts | {"accuracy": line.values["accuracy"]})
 
 
 def gains(wrong: float, pruned: float, row: str) -> dict[str, list[float]]:
     """Give the points over random of every set, seed by seed."""
     reached: dict[tuple[str, int], dict[str, float]] = {}
-    for line in results():
+    for line in read_lines(RESULTS):
         if (line["wrong"], line["pruned"]) == (wrong, pruned):
             case = reached.setdefault((line["data"], line["seed"]), {})
             case[line["row"]] = 100 * line["accuracy"]
@@ -120,25 +104,20 @@ def pooled() -> Iterator[str]:
     for wrong in WRONG:
         for pruned in PRUNED:
             means = [[*map(mean, gains(wrong, pruned, row).values())] for row in rows]
-            pools, worst = map(_pooled, means), (f"{min(own):+.1f}" for own in means)
+            pools, worst = map(with_interval, means), (f"{min(own):+.1f}" for own in means)
             shares = f"{wrong:.0%} | {pruned:.0%} | {len(means[0])}"
             yield f"| {shares} | {' | '.join([*pools, *worst])} |"
-
-
-def _pooled(means: list[float]) -> str:
-    half = student(len(means)) * stdev(means) / sqrt(len(means))
-    return f"{mean(means):+.1f} ({mean(means) - half:+.1f} to {mean(means) + half:+.1f})"
 
 
 def each() -> Iterator[str]:
     """Give every set: points over random, mean and deviation over seeds."""
     yield f"\n| data | wrong | pruned | {' | '.join(row.name for row in ROWS[1:])} |"
     yield "|---" * (2 + len(ROWS)) + "|"
-    for data in dict.fromkeys(line["data"] for line in results()):
+    for data in dict.fromkeys(line["data"] for line in read_lines(RESULTS)):
         for wrong in WRONG:
             for pruned in PRUNED:
                 own = [gains(wrong, pruned, row.name).get(data, []) for row in ROWS[1:]]
-                columns = (f"{mean(points):+.1f} ± {stdev(points):.1f}" for points in own if points)
+                columns = (with_deviation(points, sign="+") for points in own if points)
                 yield f"| {data} | {wrong:.0%} | {pruned:.0%} | {' | '.join(columns)} |"
 
 

