@@ -296,7 +296,7 @@ def test_methods_that_cannot_be_watched_are_refused_at_once(tmp_path, method, wh
 
 def test_what_makes_no_sense_is_refused(npz, stopped, tmp_path):
     new = tmp_path / "out"
-    with pytest.raises(InputError, match="epochs must be a whole number.*got 'soon'"):
+    with pytest.raises(InputError, match="epochs must be a whole number"):
         prune(npz, keep=0.3, epochs="soon", out=new)
     with pytest.raises(InputError, match="is recorded already; leave out epochs"):
         prune(npz, keep=0.3, epochs="auto", run=stopped[1], out=new)
