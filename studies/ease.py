@@ -4,9 +4,9 @@
     python -m studies.ease
 
 DATA has the Parquet files that `studies/data.py` makes. The first trains in one thread, by default
-on all sets, and adds a line per training to `studies/ease.jsonl`; a set that is there is skipped,
-and one that was interrupted resumes from the folder OUT. The second prints that file as tables,
-`docs/ease.md` has them.
+on all sets, and adds a line per training to `studies/ease.jsonl`; rows of a set that are there are
+skipped, and what was interrupted resumes from the folder OUT. The second prints that file as
+tables, `docs/ease.md` has them.
 
 A fifth of every class is held out of tables and texts and judges; images have test images. No
 setting was chosen by them. The rule was made on validation parts of the sets of `studies/c_d.py`.
@@ -60,14 +60,16 @@ def study(name: str, folder: Path, out: Path) -> None:
     setting = Setting.of(name, recipe, train, test, seeds=SEEDS)
     setting = replace(setting, train=setting.train | {"judge_every": recipe.epochs})
     for wrong in WRONG:
-        if any((line["data"], line["wrong"]) == (name, wrong) for line in read_lines(RESULTS)):
+        measured = {(line["data"], line["wrong"], line["row"]) for line in read_lines(RESULTS)}
+        rows = tuple(row for row in ROWS if (name, wrong, row.name) not in measured)
+        if not rows:
             continue
         grid = Grid(
             name=f"{name}-{wrong}",
             kind="accuracy",
             title="",
             setting=setting,
-            rows=ROWS,
+            rows=rows,
             pruned=PRUNED,
             seeds=SEEDS,
             model=setting.model,

@@ -9,7 +9,15 @@ from hypothesis import strategies as st
 
 from dualprune.select import Notes, beta
 from dualprune.select.beta import beta_of_blocks, log_weights, parameters
-from dualprune.select.ease import ENOUGH, LIMITS, expected_confidence, find_c_d, sampled, target
+from dualprune.select.ease import (
+    ENOUGH,
+    KNOWN,
+    LIMITS,
+    expected_confidence,
+    find_c_d,
+    sampled,
+    target,
+)
 from dualprune.select.waves import Block, Waves
 from tests.by_hand import successive_draws_by_hand
 from tests.selecting import repeatable
@@ -38,6 +46,29 @@ def test_what_is_kept_is_as_easy_as_it_should_be(shape, kept):
         assert reached == pytest.approx(wanted, abs=0.02)
     else:
         assert (reached < wanted) == (c_d == smallest)
+
+
+@repeatable
+@given(
+    st.lists(st.floats(0, KNOWN), min_size=1, max_size=9),
+    st.lists(st.floats(KNOWN, 1, exclude_min=True), max_size=9),
+    st.floats(0, 0.99),
+)
+def test_the_target_is_the_mean_after_some_of_what_was_known_is_gone_by_hand(others, known, pruned):
+    gone = min(pruned * len(others + known), 3 / 4 * len(known))  # so many of them, at random
+    left = sum(others) + sum(known) * (1 - gone / len(known) if known else 0)
+    mean = left / (len(others + known) - gone)
+    wanted = mean + pruned**2 * (1 - mean) / 4
+    assert target(np.array(others + known), pruned) == pytest.approx(wanted)
+
+
+@pytest.mark.parametrize("kept", [0.1, 0.3, 0.5])
+def test_what_the_model_knew_from_the_beginning_goes_first(kept):
+    scores, confidence = recorded(10_000, 5, 2)
+    confidence[::2], scores[::2] = 0.99, 0.02
+    _, ids = found(scores, confidence, round(kept * 10_000))
+    assert np.mean(ids % 2 == 0) < 0.3
+    assert confidence[ids].mean() < confidence.mean()
 
 
 def test_a_given_c_d_is_taken_and_the_one_that_was_found_gives_the_same_choice():

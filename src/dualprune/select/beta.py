@@ -60,8 +60,8 @@ def beta(
         Scores whose best samples anchor mu, if not `scores`; shape (samples,).
     c_d
         The larger, the higher the share pruned up to which hard samples are preferred. Published
-        with ResNets: 5.5 for CIFAR-10, 4 for CIFAR-100, 11 for ImageNet. None finds the one whose
-        choice is a little easier than all the samples (`dualprune.select.ease`).
+        with ResNets: 5.5 for CIFAR-10, 4 for CIFAR-100, 11 for ImageNet. None finds one from the
+        confidences and the share (`dualprune.select.ease`).
     concentration
         C, how narrow the density is.
     anchor

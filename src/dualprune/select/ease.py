@@ -1,12 +1,17 @@
-r"""Which c_D suits a recording: the one whose choice is a little easier than all the data.
+r"""Which c_D suits a recording: the one whose choice is about as easy as what is worth keeping.
 
-.. math:: \bar p_{kept} = m + \tfrac14 r^2 (1 - m)
+.. math::
 
-where m is the mean confidence of all samples and r the share that is pruned: nothing is gained if
-nothing is pruned, and the less is kept, the easier it must be. A choice that is much harder than
-all the data loses to a random one, with two classes or wrong labels by tens of points; which c_D
-gives such a choice depends on the data, on the model and on the share. docs/ease.md has what this
-rule was made from, and what it gained and lost on data that it was not made from.
+    \bar p_{kept} = m' + \tfrac14 r^2 (1 - m'), \qquad
+    m' = \frac{m - d e}{1 - d}, \quad d = \min(r, \tfrac34 R)
+
+where r is the share that is pruned, m the mean confidence of all samples, R the share of those that
+the model knew from the beginning (a mean confidence above 0.97) and e their mean confidence. So m'
+is the mean confidence once up to three quarters of these, which teach it little, are gone. The less
+is kept, the easier it must be. With wrong labels hardly any sample is known from the beginning, and
+what is kept is a little easier than all the data: a choice that is much harder loses to a random
+one, with two classes or wrong labels by tens of points. Which c_D gives a choice depends on the
+data, the model and the share. docs/ease.md has what the rule was made from, its gains and losses.
 
 A sample with weight w is among those drawn with a probability of about 1 - exp(-t w), where t is
 such that as many as wanted are expected; this gives the mean confidence of a choice without a draw.
@@ -23,6 +28,10 @@ ENOUGH = 2**14
 """So many samples stand for all."""
 
 SLOPE = 1 / 4
+KNOWN = 0.97
+"""Above this mean confidence the model knew a sample from the beginning."""
+SPARE = 3 / 4
+"""So many of those can go first."""
 LIMITS = 0.1, 10.0
 """The smallest and the largest c_D that may be found; others were not tried."""
 STEPS = 12
@@ -51,9 +60,17 @@ def target(confidence: Array, pruned: float) -> float:
 
     >>> target(np.array([0.2, 0.8]), 0.9), target(np.array([0.2, 0.8]), 0.0)
     (0.60125, 0.5)
+
+    Three of four samples that were known from the beginning can go first:
+
+    >>> target(np.array([0.2, 0.8, 1.0, 1.0, 1.0, 1.0]), 0.5)
+    0.6875
     """
-    mean = float(confidence.mean())
-    return mean + SLOPE * pruned**2 * (1 - mean)
+    known = confidence > KNOWN
+    gone = min(pruned, SPARE * known.mean())
+    of_known = confidence @ known / max(known.sum(), 1)
+    rest = (confidence.mean() - gone * of_known) / (1 - gone)
+    return float(rest + SLOPE * pruned**2 * (1 - rest))
 
 
 def expected_confidence(log_weights: Array, confidence: Array, k: float) -> float:

@@ -68,6 +68,8 @@ def _settings(what_if: WhatIf, facts: Facts) -> dict[str, Any]:
         "cD": what_if.c_d,
         "ease": {
             "slope": ease.SLOPE,
+            "known": ease.KNOWN,
+            "spare": ease.SPARE,
             "limits": ease.LIMITS,
             "steps": ease.STEPS,
             "enough": ease.ENOUGH,

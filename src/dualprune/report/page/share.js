@@ -13,17 +13,17 @@ const logDensity = (p, a, b) => (a - 1) * Math.log(clipped(p)) + (b - 1) * Math.
 const last = { share: NaN, cD: NaN };
 let standIns = null;
 
-function cDAt(share) { // as it was asked for, or found so that the choice is a little easier than all samples
+function cDAt(share) { // as it was asked for, or found so that the choice is as easy as it should be
   if (report.whatIf.cD !== null) return report.whatIf.cD;
   if (last.share !== share) Object.assign(last, { share, cD: findCD(share) });
   return last.cD;
 }
 
 function findCD(share) {
-  const { slope, limits, steps, enough } = report.whatIf.ease;
+  const { limits, steps, enough } = report.whatIf.ease;
   standIns ??= thoseThatStandForAll();
-  const { mean, logScore, logP, logRest } = standIns, logs = new Float64Array(logScore.length);
-  const wanted = mean + slope * (1 - share) ** 2 * (1 - mean);
+  const { logScore, logP, logRest } = standIns, logs = new Float64Array(logScore.length);
+  const wanted = wantedConfidence(share);
   let [easy, hard] = limits.map(Math.log2);
   for (let step = 0; step < steps; step++) {
     const middle = (easy + hard) / 2, [a, b] = betaParameters(share, 2 ** middle);
@@ -34,13 +34,23 @@ function findCD(share) {
   return Number((2 ** ((easy + hard) / 2)).toPrecision(2));
 }
 
-function thoseThatStandForAll() { // mean over those with a score; the columns of those with a weight
+function wantedConfidence(share) { // of what is kept, once some of what the model knew from the beginning is gone
+  const { slope, spare } = report.whatIf.ease, { mean, known } = standIns, pruned = 1 - share;
+  const gone = Math.min(pruned, spare * known.share);
+  const rest = (mean - gone * known.mean) / (1 - gone);
+  return rest + slope * pruned ** 2 * (1 - rest);
+}
+
+function thoseThatStandForAll() { // means over those with a score; the columns of those with a weight
   const all = column.meanConfidence ?? column.confidence;
   const scored = [...all.keys()].filter((i) => !Number.isNaN(column.logScore[i] + all[i]));
   const weighed = scored.filter((i) => column.logScore[i] > -Infinity);
+  const known = scored.filter((i) => all[i] > report.whatIf.ease.known);
   const columnOf = (valueOf) => Float64Array.from(weighed, valueOf);
+  const meanOf = (ids) => sum(ids.map((i) => all[i])) / Math.max(ids.length, 1);
   return {
-    mean: sum(scored.map((i) => all[i])) / scored.length,
+    mean: meanOf(scored),
+    known: { share: known.length / scored.length, mean: meanOf(known) },
     confidence: columnOf((i) => all[i]),
     logScore: columnOf((i) => column.logScore[i]),
     logP: columnOf((i) => Math.log(clipped(all[i]))),
