@@ -1,4 +1,4 @@
-"""Whether the c_D that is found from a recording beats random, on data the rule was not made from.
+"""Whether the c_D that is found from a recording beats random.
 
     python -m studies.ease DATA OUT [NAME ...]
     python -m studies.ease
@@ -8,8 +8,9 @@ on all sets, and adds a line per training to `studies/ease.jsonl`; rows of a set
 skipped, and what was interrupted resumes from the folder OUT. The second prints that file as
 tables, `docs/ease.md` has them.
 
-A fifth of every class is held out of tables and texts and judges; images have test images. No
-setting was chosen by them. The rule was made on validation parts of the sets of `studies/c_d.py`.
+A fifth of every class is held out of tables and texts and judges; images have test images. The
+rule was made on validation parts of the sets of `studies/c_d.py`; docs/ease.md says what of it was
+chosen in sight of these results.
 """
 
 import sys
