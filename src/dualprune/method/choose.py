@@ -80,7 +80,7 @@ def choose(
     >>> coreset
     Coreset(431 of 1,438: dual+beta, seed 0)
     >>> coreset.card.values["c_d"], round(coreset.card.values["mu"], 2)
-    (0.1, 0.45)
+    (0.21, 0.45)
     """
     several = [runs] if isinstance(runs, Run | str | os.PathLike | OnStore) else runs
     opened = [run if isinstance(run, Run) else Run(run) for run in several]
