@@ -1,14 +1,22 @@
-"""Images to train on: a few in memory, and a folder as people have them."""
+"""Images to train on: a few in memory, a folder as people have them, and those of Debian."""
+
+import os
 
 import numpy as np
+import pytest
 from PIL import Image
 
 from dualprune.data import in_memory
+from dualprune.data.fashion_mnist import DEBIAN
 
 COLOURS = {"grüne Äpfel": (40, 200, 60), "houses": (225, 60, 40), "night sky": (15, 25, 130)}
 MODES = ("RGB", "L", "P", "RGBA")
 BROKEN = "houses/house broken.jpg"
 EMPTY = "nothing yet"
+
+needs_fashion_mnist = pytest.mark.skipif(
+    not DEBIAN.is_dir() and not os.environ.get("CI"), reason="dataset-fashion-mnist is missing"
+)
 
 
 def striped(samples, classes):

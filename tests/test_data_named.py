@@ -13,9 +13,7 @@ from sklearn.datasets import load_digits
 
 from dualprune.data import NAMED, decode, load
 from dualprune.errors import DamagedError, MissingError
-from tests.photos import save
-
-DEBIAN = Path("/usr/share/datasets/fashion-mnist")
+from tests.photos import needs_fashion_mnist, save
 
 
 def test_digits_are_those_of_scikit_learn_split_once_and_for_all():
@@ -34,9 +32,7 @@ def test_digits_are_those_of_scikit_learn_split_once_and_for_all():
     assert load("digits")[0].fingerprint == train.fingerprint
 
 
-@pytest.mark.skipif(
-    not DEBIAN.is_dir() and not os.environ.get("CI"), reason="dataset-fashion-mnist is missing"
-)
+@needs_fashion_mnist
 def test_fashion_mnist_from_the_real_files(tmp_path):
     train, test = load("fashion-mnist", root=tmp_path)
     assert train.pixels.shape == (60_000, 28, 28, 1)

@@ -34,7 +34,7 @@ from dualprune.experiments.table import as_latex, as_markdown
 from dualprune.experiments.work import is_recorded, make_recording, train_on
 from dualprune.files import read_json, seal, write_json
 from dualprune.train import Result, silent
-from tests.photos import BROKEN, make_photos
+from tests.photos import BROKEN, make_photos, needs_fashion_mnist
 
 SMALL = "sampling-cifar10"  # few rows
 TIMES = ("training_seconds", "recording_seconds")
@@ -603,10 +603,12 @@ def test_pictures_of_image_files_are_drawn(name, sheets, files, tmp_path):
     assert all(path.stat().st_size > 1000 for path in drawn)
 
 
-def test_the_shapes_of_named_sets_are_known_without_them():
-    for name in ("digits", "fashion-mnist"):
-        images, _ = load(name)
-        assert cost.SETS[name] == (len(images), len(images.class_names), images.pixels.shape[1:])
+@pytest.mark.parametrize(
+    "name", ["digits", pytest.param("fashion-mnist", marks=needs_fashion_mnist)]
+)
+def test_the_shapes_of_named_sets_are_known_without_them(name):
+    images, _ = load(name)
+    assert cost.SETS[name] == (len(images), len(images.class_names), images.pixels.shape[1:])
 
 
 def test_results_are_json_lines(tmp_path):

@@ -112,6 +112,8 @@ def wait_for_stopped(path, stopped):
         os.kill(pid, signal.SIGSTOP)
     if pid == os.getpid():
         return
+    while not is_stopped(pid):  # until the first of its threads runs, the others go on
+        os.sched_yield()
     try:
         Recorder(path, samples=2, classes=CLASSES, timeout=0.5)
     except DualpruneError as error:
@@ -119,6 +121,12 @@ def wait_for_stopped(path, stopped):
     if stopped == "torchrun":
         distributed.barrier()  # both have waited
     os.kill(pid, signal.SIGCONT)
+
+
+def is_stopped(pid):
+    """Whether every thread of a process is stopped."""
+    states = [file.read_text() for file in Path(f"/proc/{pid}/task").glob("*/stat")]
+    return all(state.rpartition(")")[2].split()[0] == "T" for state in states)
 
 
 def prune_all(path, samples, names):
