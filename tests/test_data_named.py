@@ -1,7 +1,6 @@
 """Named sets, as they come."""
 
 import gzip
-import os
 import subprocess
 import sys
 from importlib import import_module
