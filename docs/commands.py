@@ -47,7 +47,7 @@ def section(name: str, command: Any) -> str:
         links = (f"[`{one.name}`](methods/{one.name}.md)" for one in subcommands)
         parts.append(f"`dualprune {name} NAME ...`, where `NAME` is {', '.join(links)}.")
         parts.append(
-            "The knobs of each are on its page. All of them have, unless the table says otherwise:"
+            "The knobs of each are on its page. All have these, unless the table says otherwise:"
         )
     parts.append(_table(_shared(subcommands or [command])))
     parts.extend(_examples(EXAMPLES[name]))

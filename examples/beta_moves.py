@@ -2,9 +2,9 @@
 
     python examples/beta_moves.py [SAMPLES]
 
-Learn what `beta` does with a budget. `beta_moves.png` shows the density by which it prefers samples
-of a confidence, for three shares pruned, and what it keeps on the map at each. The samples are made
-up: each is learned at a time of its own, some never. No model, no torch.
+Learn how `beta` uses a budget. `beta_moves.png` shows the density of preferred confidences at three
+shares pruned, and on the map what is kept at each. The samples are synthetic: each is learned at
+its own time, some never. No model, no torch.
 """
 
 import sys

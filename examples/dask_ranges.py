@@ -1,9 +1,9 @@
-"""Choose on a cluster of Dask: anything that is called like `map` can work on the ranges.
+"""Choose on a cluster of Dask: any function called like `map` can work on the ranges.
 
     python examples/dask_ranges.py RUN OUT [ADDRESS]
 
 Without an address, two processes of this machine are the cluster. Every worker must find the run
-and the folder at the same paths.
+and the output folder at the same paths.
 """
 
 import sys

@@ -2,9 +2,9 @@
 
     python examples/from_losses.py [ROUNDS]
 
-Learn that a recording needs neither torch nor our Recorder: whatever gives the probability of each
-label after each epoch will do, such as JAX, Keras or, here, the trees of scikit-learn's gradient
-boosting. Every method that reads losses works on it. `from_losses.png` shows the map.
+Learn that a recording needs neither torch nor our Recorder. Anything that gives the probability of
+each label after each epoch works: JAX, Keras or, here, the trees of scikit-learn's gradient
+boosting. Every method that reads losses works on the run. `from_losses.png` shows the map.
 """
 
 import sys

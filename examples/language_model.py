@@ -2,11 +2,11 @@
 
     python examples/language_model.py [EPOCHS]
 
-Learn that a recording needs no classes, and when it has to end. Of 300 texts a fifth are random
-words, the others follow a rule that a tiny Llama learns. Over the first ten epochs DUAL+beta keeps
-none of the garbage, up to 80 % kept. Over twenty epochs the model has begun to memorise garbage,
-which then looks hard, not hopeless: from 40 % kept on, more of it is kept than by a random choice
-(`language_model.png`).
+Learn that a recording needs no classes, and when it has to end. A fifth of 300 texts are random
+words; the others follow a rule that a tiny Llama learns. With the first ten epochs, DUAL+beta keeps
+no garbage up to a share of 80 % kept. By epoch 20 the model has begun to memorise garbage, which
+then looks hard instead of hopeless: from 40 % kept on, DUAL+beta keeps more of it than a random
+choice does (`language_model.png`).
 """
 
 import sys

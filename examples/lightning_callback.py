@@ -2,9 +2,9 @@
 
     python examples/lightning_callback.py [EPOCHS]
 
-Learn what the scores see. `lightning_callback.png` shows what the model believed of the labels over
-the epochs: DUAL+beta keeps samples that are learned late, and few of those that are easy from
-the start.
+Learn what the scores are computed from. `lightning_callback.png` shows the mean probability of the
+label over the epochs: DUAL+beta keeps samples that are learned late, and few of those that are easy
+from the start.
 """
 
 import sys

@@ -2,9 +2,9 @@
 
     python examples/own_loop.py [EPOCHS]
 
-Learn where the lines go. The map in `own_loop.png` has a dot per sample: how sure the model was of
-its label, against how much that moved. Easy samples are at the top left, those that the model
-never learned at the bottom left. Another share or method needs no other training.
+Learn where to add the lines. The map in `own_loop.png` has a dot per sample: how sure the model was
+of its label, against how much that varied. Easy samples are at the top left, those that the model
+never learned at the bottom left. Another share or method needs no new training.
 """
 
 import sys

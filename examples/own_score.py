@@ -3,8 +3,8 @@
     python examples/own_score.py [SAMPLES]
 
 Learn that a method needs no class and no registration: parameters that are arrays are read from the
-run by their names, the others are knobs. `own_score.png` compares what DUAL keeps with what the
-function keeps that one would write first. The samples are made up; no model, no torch.
+run by their names, the others are knobs. `own_score.png` compares what DUAL keeps with what an
+obvious first function keeps. The samples are synthetic; no model, no torch.
 """
 
 import sys

@@ -2,9 +2,9 @@
 
     python examples/ray_train.py [EPOCHS]
 
-Learn that several workers need no other code: each records the samples that it saw, and together
-that is one run. On several machines its folder must be on a file system that they share
-(docs/scale.md). `ray_train.png` shows what is kept of it.
+Learn that several workers need no extra code: each records the samples that it saw, and together
+they write one run. On several machines its folder must be on a file system that they share
+(docs/scale.md). `ray_train.png` shows what is kept.
 """
 
 import sys

@@ -3,8 +3,8 @@
     python examples/tables.py [SEEDS]
 
 Learn to compare with a random part before you trust a coreset. A random forest trains on parts of
-the digits as a table of 64 columns, and of a table about breast cancer, each with a fifth of the
-training labels wrong. `tables.png` shows the accuracy on a test set with right labels.
+two tables, digits (64 columns) and breast cancer, each with a fifth of the training labels wrong.
+`tables.png` shows the accuracy on a test set with right labels.
 """
 
 import sys

@@ -2,9 +2,9 @@
 
     python examples/texts.py [EPOCHS]
 
-Learn what `prune` makes of a data frame. The texts are docstrings, the label is the library that
-each comes from. The call trains a small model on their n-grams, chooses, and writes a page to look
-at, `texts/report.html`; `texts.png` shows the texts on the map and which of them are kept.
+Learn what `prune` does with a data frame. The texts are docstrings; the label is the library that
+each comes from. The call trains a small model on their n-grams, chooses a coreset, and writes the
+page `texts/report.html`. `texts.png` shows the texts on the map and which of them are kept.
 """
 
 import inspect

@@ -2,7 +2,7 @@
 
     python examples/transformers_classifier.py [EPOCHS]
 
-Learn that the trainer needs nothing but ids in its data and one call of `watch`. The sentences are
+Learn that the trainer needs only ids in its data and one call of `watch`. The sentences are
 about cats or dogs; every tenth one is about both and can be labelled either way.
 `transformers_classifier.png` shows that DUAL finds these. No model is downloaded.
 """

@@ -2,9 +2,9 @@
 
     python examples/while_training.py [EPOCHS]
 
-Learn the two lines that it takes, and to count what it saves: it needs no recording before, so it
-pays from the first training on. `while_training.png` shows the accuracy on a test set against the
-samples that were trained on, beside the same loop with all of them.
+Learn the two lines that it takes, and how to count what it saves. It needs no recording first, so
+it pays from the first training on. `while_training.png` plots the accuracy on a test set against
+the number of samples used, for InfoBatch and for the same loop with all samples.
 """
 
 import sys

@@ -2,10 +2,10 @@
 
     python examples/wrong_labels.py [EPOCHS]
 
-Learn what an audit of a recording is worth. A tenth of the labels of the digits are wrong; the
-model that is recorded while it trains on them ranks them. Here the truth fills the sheet in, as a
-person would who looks only at the suspects. `wrong_labels.png` shows the quality of right and of
-wrong labels. A nearest-neighbour classifier, which believes every label, is trained before and
+Learn what an audit of a recording is worth. A tenth of the labels of the digits are wrong.
+The recording of a model that trains on these labels ranks them. The script fills in the sheet with
+the true labels of the suspects, as a person would. `wrong_labels.png` shows the quality of right
+and of wrong labels. A nearest-neighbour classifier, which trusts every label, is trained before and
 after.
 """
 

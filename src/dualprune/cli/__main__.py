@@ -16,23 +16,22 @@ from dualprune.urls import masked
 
 COMMANDS = {
     "demo": "Prune the bundled digits, a tenth of them with wrong labels, and show what it saves.",
-    "prune": "Record a short training, score every sample, keep what is worth training on.",
-    "record": "Train and record; under torchrun every process takes its share.",
-    "import": "Make a run from losses or probabilities that you already have; prints its path.",
-    "score": "Give every sample a score; prints the file's path.",
-    "select": "Choose what to keep; prints the folder's path.",
-    "edit": "Drop, add or keep exactly the samples that the page saved as ids.csv.",
-    "train": "Train on a coreset or on everything; "
-    "the accuracy is printed and stored in result.json.",
+    "prune": "Record a short training, score every sample, keep those worth training on.",
+    "record": "Train a model and record it; under torchrun every process takes its share.",
+    "import": "Make a run from losses or probabilities that you already have; print its path.",
+    "score": "Give every sample a score; print the path of the file.",
+    "select": "Choose the samples to keep; print the path of the folder.",
+    "edit": "Drop, add or keep exactly the samples that a CSV file lists.",
+    "train": "Train on a coreset or on everything; print the accuracy and store it in result.json.",
     "compare": "Train on what each method keeps, "
     "and show accuracies with their deviation over seeds.",
     "report": "Write one HTML file: the map of the samples, what was kept, "
     "which labels are suspect.",
-    "audit": "List the labels that are probably wrong: the model believed another class more.",
+    "audit": "List the labels that are probably wrong: the model preferred another class.",
     "reproduce": "Run an experiment of the paper and show our numbers beside the paper's.",
-    "push": "Copy what is complete to a URL, where every command but those that train can read it.",
+    "push": "Copy a run or coreset to a URL, where all commands that do not train can read it.",
     "methods": "List every method: what it keeps, what it needs, its knobs, its paper.",
-    "doctor": "Read all of a run and say what is there; the exit code is 1 if anything is damaged.",
+    "doctor": "Read a whole run and say what it holds; the exit code is 1 if anything is damaged.",
 }
 """Every command with the first line of its help, so that the list needs none of their files."""
 _RESUMING = ("demo", "prune", "record", "train", "compare", "reproduce", "push")
@@ -86,7 +85,7 @@ def _before_commands(
 
 
 def main() -> None:
-    """Run a command; a mistake of the user is one sentence, anything else keeps its traceback."""
+    """Run a command; a user's mistake becomes one sentence, any other error keeps its traceback."""
     warnings.formatwarning = lambda message, *_: f"dualprune: {visible(str(message))}\n"
     try:
         with needing("torch"):

@@ -36,21 +36,21 @@ def audit(
         int | None,
         typer.Option(
             min=0,
-            help=f"How many of the worst labels to print; default: {_SHOWN}, or {FIRST} where it "
-            "cannot be told how many are wrong.",
+            help=f"How many of the worst labels to print; default: {_SHOWN}, or {FIRST} if it "
+            "cannot be estimated how many are wrong.",
         ),
     ] = None,
     out: Annotated[
         str | None,
         typer.Option(
-            metavar="PATH", help="Folder or URL for audit.csv and audit.parquet: all samples."
+            metavar="PATH", help="Folder or URL for audit.csv and audit.parquet, with all samples."
         ),
     ] = None,
     review: Annotated[
         str | None,
         typer.Option(
             metavar="PATH",
-            help="CSV to write: the suspects, or as many of the worst as --show says, with a "
+            help="CSV to write: the suspects, or the worst labels if --show says how many, with a "
             "column for the right labels.",
         ),
     ] = None,
@@ -63,7 +63,7 @@ def audit(
     engine: Engine = "threads",
     address: Address = None,
 ) -> None:
-    """List the labels that are probably wrong: the model believed another class more."""
+    """List the labels that are probably wrong: the model preferred another class."""
     columns = Columns(text, label, tuple(ignore or ()))
     contents = None if data is None else _contents(data, columns, Run(run))
     each = engine_map(engine, address)

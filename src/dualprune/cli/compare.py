@@ -1,4 +1,4 @@
-"""`dualprune compare`: which method keeps the better samples, on your data."""
+"""`dualprune compare`: which method keeps better samples, on your data."""
 
 from functools import partial
 from typing import Annotated
@@ -43,7 +43,7 @@ def compare(
     text: Text = None,
     label: Label = None,
     ignore: Ignore = None,
-    seeds: Annotated[int, typer.Option(min=1, help="How often to repeat everything.")] = 3,
+    seeds: Annotated[int, typer.Option(min=1, help="How many seeds to run everything with.")] = 3,
     model: Model = "auto",
     recipe: RecipeName = "auto",
     size: Size = None,
@@ -52,7 +52,7 @@ def compare(
 ) -> None:
     """Train on what each method keeps, and show accuracies with their deviation over seeds.
 
-    Where there are no test data, a tenth of every class is held out to evaluate on.
+    Without test data, a tenth of every class is held out to evaluate on.
 
     If it is interrupted, run the same command again: it resumes.
     """

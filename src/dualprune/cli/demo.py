@@ -1,4 +1,4 @@
-"""`dualprune demo`: the whole story on a small data set that everybody has."""
+"""`dualprune demo`: all steps on a small dataset that comes with scikit-learn."""
 
 from functools import partial
 from pathlib import Path
@@ -14,7 +14,7 @@ from dualprune.files import on_disk
 
 def demo(
     out: Annotated[Path, typer.Option(help="Folder to write.")] = Path("demo"),
-    seeds: Annotated[int, typer.Option(min=1, help="How often to repeat everything.")] = 3,
+    seeds: Annotated[int, typer.Option(min=1, help="How many seeds to run everything with.")] = 3,
     processes: Processes = None,
 ) -> None:
     """Prune the bundled digits, a tenth of them with wrong labels, and show what it saves."""

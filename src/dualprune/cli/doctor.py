@@ -16,7 +16,7 @@ from dualprune.score.scored import Scored
 
 
 def doctor(run: OfRun) -> None:
-    """Read all of a run and say what is there; the exit code is 1 if anything is damaged."""
+    """Read a whole run and say what it holds; the exit code is 1 if anything is damaged."""
     root = run_folder(run)
     health = examine(root)
     known = [*_examine_scores(root, health), *_examine_checkpoint(root / "checkpoint", health)]

@@ -13,19 +13,19 @@ from dualprune.errors import InputError
 
 def edit(
     coreset: Annotated[
-        str, typer.Argument(help="What prune or select wrote, or its URL; it stays as it is.")
+        str, typer.Argument(help="Folder or URL of the coreset, which is not changed.")
     ],
     *,
     out: Annotated[
         str, typer.Option(metavar="PATH", help="Folder or URL to write the new coreset into.")
     ],
-    drop: Annotated[Path | None, typer.Option(help="A CSV of ids no longer to keep.")] = None,
-    add: Annotated[Path | None, typer.Option(help="A CSV of ids to keep as well.")] = None,
-    only: Annotated[Path | None, typer.Option(help="A CSV of the ids to keep, no others.")] = None,
+    drop: Annotated[Path | None, typer.Option(help="CSV file of ids to drop.")] = None,
+    add: Annotated[Path | None, typer.Option(help="CSV file of ids to add.")] = None,
+    only: Annotated[Path | None, typer.Option(help="CSV file of ids to keep, no others.")] = None,
 ) -> None:
-    """Drop, add or keep exactly the samples that the page saved as ids.csv.
+    """Drop, add or keep exactly the samples that a CSV file lists.
 
-    Any CSV file with a column `id` will do.
+    The file needs a column `id`; the page saves such a file as ids.csv.
     """
     if [drop, add, only].count(None) != 2:
         raise InputError("give one of --drop, --add and --only, with a CSV file of ids")

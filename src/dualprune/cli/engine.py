@@ -1,4 +1,4 @@
-"""Where ranges of samples are worked on: threads of this process, or Ray."""
+"""Where ranges of samples are computed: threads of this process, or Ray."""
 
 from collections.abc import Callable, Iterable, Iterator
 from itertools import count
@@ -12,16 +12,18 @@ from dualprune.run.ranges import Map
 
 Engine = Annotated[
     Literal["threads", "ray"],
-    typer.Option(help="What works on ranges of samples: threads of this process, or Ray."),
+    typer.Option(help="Where ranges of samples are computed: threads of this process, or Ray."),
 ]
 Address = Annotated[
     str | None,
-    typer.Option(help="Of a Ray cluster; default: the one Ray finds, else one on this machine."),
+    typer.Option(
+        help="Address of a Ray cluster; default: the one Ray finds, else one on this machine."
+    ),
 ]
 
 
 def engine_map(engine: Literal["threads", "ray"], address: str | None) -> Map | None:
-    """Give what maps over ranges, with progress on standard error; None for threads."""
+    """Give the map over ranges, with progress on standard error; None for threads."""
     if engine == "threads":
         if address is not None:
             raise InputError(f"--address {address} is of a Ray cluster; say --engine ray, too")
@@ -32,7 +34,7 @@ def engine_map(engine: Literal["threads", "ray"], address: str | None) -> Map | 
 
 
 def _watched(each: Map) -> Map:
-    """Say how far a pass over all ranges is: on a terminal always, else now and then."""
+    """Print the progress of a pass over all ranges: always on a terminal, else now and then."""
     passes = count(1)
 
     def watched(fn: Callable[[Any], Any], items: Iterable[Any]) -> Iterator[Any]:

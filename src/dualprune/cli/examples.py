@@ -1,4 +1,4 @@
-"""What to type, for the end of every --help."""
+"""Examples to type, for the end of every --help."""
 
 EXAMPLES = {
     "demo": ["dualprune demo"],
@@ -39,5 +39,5 @@ def epilog(command: str) -> str:
 
 
 def as_lines(examples: list[str]) -> str:
-    """Give examples as what --help shows one below the other."""
+    """Give examples as text that --help shows one below the other."""
     return "\n\n".join(["Examples:" if len(examples) > 1 else "Example:", *examples])

@@ -12,8 +12,8 @@ def import_(
     path: Annotated[
         Path,
         typer.Argument(
-            help="A .csv, .tsv or .parquet table, a .npy array, or a folder of TDDS, DUAL, dataset "
-            "cartography or aum."
+            help="A .csv, .tsv or .parquet table, a .npy array, or a folder that the code of TDDS, "
+            "DUAL, dataset cartography or aum wrote."
         ),
     ],
     *,
@@ -23,14 +23,14 @@ def import_(
         typer.Option(help="What an array holds: losses, or probabilities of the label."),
     ] = None,
     labels: Annotated[
-        Path | None, typer.Option(help="A .npy file of labels, where the path is an array.")
+        Path | None, typer.Option(help="A .npy file of labels, if PATH is an array.")
     ] = None,
 ) -> None:
-    """Make a run from losses or probabilities that you already have; prints its path.
+    """Make a run from losses or probabilities that you already have; print its path.
 
-    A table has columns id, epoch and loss or prob, a row per sample and epoch; or loss_1, loss_2,
-    ... or prob_1, ..., a row per sample. It may have a column label. Ids that are text become
-    names.
+    A table has the columns id, epoch and loss (or prob), with a row per sample and epoch; or
+    loss_1, loss_2, ... (or prob_1, ...), with a row per sample. A column label is optional. Ids
+    that are text become names.
     """
     from dualprune.integrations.importers import import_run  # noqa: PLC0415 - loads scipy
 

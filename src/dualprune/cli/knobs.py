@@ -30,7 +30,7 @@ def command_for(fn: Callable[..., Array], body: Callable[..., None]) -> Callable
 
 
 def _flag(knob: Parameter, meaning: str) -> Parameter:
-    """Give the flag of a knob; a floor is None if it is not said, and then the one of `prune`."""
+    """Give the flag of a knob; a floor that is not given is None, and then that of `prune`."""
     if knob.annotation == int | float:
         return knob.replace(default=None, annotation=Floor)
     return knob.replace(annotation=Annotated[knob.annotation, typer.Option(help=meaning)])

@@ -80,7 +80,7 @@ def need(name: str, required: bool) -> str:
 
 
 def third_person(sentence: str) -> str:
-    """Turn what a docstring tells a function to do into what it does.
+    """Turn the imperative of a docstring into the third person.
 
     >>> third_person("Keep what is hard.")
     'keeps what is hard.'

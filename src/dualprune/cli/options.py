@@ -39,13 +39,13 @@ Download = Annotated[
     bool, typer.Option("--download", help="Download a named set that is not on this machine yet.")
 ]
 Epochs = Annotated[
-    int | None, typer.Option(help="How many epochs to use, from the first; default: all.")
+    int | None, typer.Option(help="How many of the first epochs to use; default: all.")
 ]
 Floor = Annotated[
     float | None,
     typer.Option(
-        help="Keep at least this many of every class (5), or this share (0.5) of what it would "
-        "keep if all classes kept the same share.",
+        help="Minimum per class: a count (5), or a share (0.5) of what the class would keep if "
+        "all classes kept the same share.",
         parser=count_or_share,
         metavar="<count|share>",
         show_default=str(FLOOR),
@@ -57,7 +57,7 @@ Ignore = Annotated[
 Keep = Annotated[
     str | None, typer.Option(help="How much to keep: 0.3, 30% or a number of samples.")
 ]
-Label = Annotated[str | None, typer.Option(help="The column of a file of rows with the label.")]
+Label = Annotated[str | None, typer.Option(help="In a file of rows, the column of the label.")]
 Labels = Annotated[
     Path | None,
     typer.Option(help="CSV of corrected labels, such as `dualprune audit --review` writes."),
@@ -65,16 +65,16 @@ Labels = Annotated[
 Materialize = Annotated[
     Literal["link", "copy"] | None,
     typer.Option(
-        help="Also write what is kept: image files as a folder of links or copies, rows as a copy."
+        help="Also write the kept samples: images as a folder of links or copies, rows as a copy."
     ),
 ]
 Model = Annotated[
-    str, typer.Option(help="What to train, such as resnet18 (a wrong name lists all); or auto.")
+    str, typer.Option(help="Model to train, such as resnet18 (a wrong name lists all), or auto.")
 ]
 EpochsToRecord = Annotated[
     Any,
     typer.Option(
-        help="How many epochs to record; auto stops once what would be kept hardly changes.",
+        help="How many epochs to record; auto stops when the kept samples would hardly change.",
         parser=number_or_auto,
         metavar="<number|auto>",
         show_default="the recipe's number",
@@ -83,21 +83,29 @@ EpochsToRecord = Annotated[
 Out = Annotated[Path, typer.Option(help="Folder to write; run the same command again to resume.")]
 Prune = Annotated[str | None, typer.Option(help="How much to prune, instead of --keep.")]
 Processes = Annotated[
-    int | None, typer.Option(min=1, help="How many trainings at a time; default: one per core.")
+    int | None, typer.Option(min=1, help="How many trainings run at a time; default: one per core.")
 ]
 RecipeName = Annotated[
-    str, typer.Option("--recipe", help="How to train; auto chooses by the data and the machine.")
+    str,
+    typer.Option("--recipe", help="Training recipe; auto chooses it by the data and the machine."),
 ]
-OfRun = Annotated[str, typer.Argument(help="Folder or URL of a run or of `prune`.")]
+OfRun = Annotated[str, typer.Argument(help="Folder or URL of a run or of the output of `prune`.")]
 Runs = Annotated[
     list[str],
-    typer.Argument(help="Folder or URL of a run or of `prune`; of several, the mean is taken."),
+    typer.Argument(
+        help="Folder or URL of a run or of the output of `prune`; several are averaged."
+    ),
 ]
 Size = Annotated[
     int | None,
-    typer.Option(min=1, help="Side in pixels of the images the model sees; default: the recipe's."),
+    typer.Option(
+        min=1, help="Side in pixels of the images that the model sees; default: the recipe's."
+    ),
 ]
 Text = Annotated[
-    str | None, typer.Option(help="The column of a file of rows with texts; without it, a table.")
+    str | None,
+    typer.Option(
+        help="In a file of rows, the column of the texts; without it, the file is a table."
+    ),
 ]
 Seed = Annotated[int, typer.Option(help="The same seed on the same machine gives the same result.")]

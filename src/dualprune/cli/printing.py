@@ -1,4 +1,4 @@
-"""Print lines, paths and tables; no name may write into the terminal what it takes for commands."""
+"""Print lines, paths and tables; control characters in a name never reach the terminal."""
 
 import os
 import re
@@ -38,7 +38,7 @@ def say(line: str, *, err: bool = False) -> None:
 
 
 def kept_lines(card: "Card") -> Iterator[str]:
-    """Say what was kept, and how to tell that it is the same."""
+    """Say what was kept, and give the hash that identifies it."""
     share = f"{card.k / card.readable:.1%}"
     yield f"kept       {card.k:,} of {card.readable:,} ({share}) with {card.chosen_by}"
     if unreadable := card.samples - card.readable:
@@ -49,7 +49,7 @@ def kept_lines(card: "Card") -> Iterator[str]:
 
 
 def print_path(path: "Place") -> None:
-    """Print a path: byte for byte into a pipe, for the next command, and visibly elsewhere."""
+    """Print a path: byte for byte into a pipe, for the next command; elsewhere with escapes."""
     piped = hasattr(sys.stdout, "buffer") and not sys.stdout.isatty()
     typer.echo(os.fsencode(str(path)) if piped else visible(str(path)))
 

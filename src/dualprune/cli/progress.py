@@ -1,4 +1,4 @@
-"""Say how far something is: one line that is rewritten on a terminal, plain lines elsewhere."""
+"""Print progress: one line that is rewritten on a terminal, plain lines elsewhere."""
 
 import sys
 import time
@@ -42,9 +42,9 @@ class _Line:
 
 
 def count_to(what: str) -> Callable[[int, int], None]:
-    """Give a callback that says how many of how many are finished, and how long the rest takes.
+    """Give a callback that prints how many of all are finished, and how long the rest takes.
 
-    On a terminal it always does, elsewhere now and then.
+    On a terminal it prints every time, elsewhere now and then.
     """
     start = last = time.monotonic()
     terminal = sys.stderr.isatty()

@@ -36,14 +36,16 @@ def prune(
     out: Out,
     keep: Annotated[
         str | None,
-        typer.Option(help="How much to keep: 0.3, 30% or a number of samples; auto with --lose."),
+        typer.Option(
+            help="How much to keep: 0.3, 30% or a number of samples; or auto, with --lose."
+        ),
     ] = None,
     prune: Prune = None,
     lose: Annotated[
         float | None,
         typer.Option(
-            help="With --keep auto: find the smallest share that loses at most so many points of "
-            "accuracy, by training on several."
+            help="With --keep auto: find the smallest share that loses at most this many points of "
+            "accuracy, by training on several shares."
         ),
     ] = None,
     text: Text = None,
@@ -53,7 +55,7 @@ def prune(
         str,
         typer.Option(
             help="A score and a selector, such as dual+beta or el2n+top; random; or auto, which "
-            "trains several on held-out parts of the data."
+            "compares several on held-out parts of the data."
         ),
     ] = "dual+beta",
     model: Model = "auto",
@@ -63,30 +65,29 @@ def prune(
     seed: Seed = 0,
     balance: Annotated[
         Balance | None,
-        typer.Option(help="Let every class keep the same share, or the same number."),
+        typer.Option(help="Keep the same share, or the same number, of every class."),
     ] = None,
     floor: Floor = None,
     run: Annotated[
         str | None,
         typer.Option(
             metavar="PATH",
-            help="Choose from this recording (a run, or a folder of `prune`); no training.",
+            help="Use this recording (a run or a folder of `prune`) instead of a new one.",
         ),
     ] = None,
     materialize: Materialize = None,
     check: Annotated[
         bool,
         typer.Option(
-            "--check",
-            help="Also train on it, on all the data and in ways that cost as much; compare.",
+            "--check", help="Also train on the coreset and in four other ways, and compare them."
         ),
     ] = False,
-    check_seeds: Annotated[int, typer.Option(min=2, help="How often --check trains each.")] = 3,
+    check_seeds: Annotated[int, typer.Option(min=2, help="How many seeds --check uses.")] = 3,
     processes: Processes = None,
     download: Download = False,
     labels: Labels = None,
 ) -> None:
-    """Record a short training, score every sample, keep what is worth training on.
+    """Record a short training, score every sample, keep those worth training on.
 
     If it is interrupted, run the same command again: it resumes.
     """

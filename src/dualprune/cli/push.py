@@ -12,11 +12,11 @@ from dualprune.workflows.pushing import push as copy
 
 def push(
     folder: Annotated[str, typer.Argument(help="A run, a coreset or a folder of `prune`.")],
-    url: Annotated[str, typer.Argument(help="Where to, such as s3://bucket/run.")],
+    url: Annotated[str, typer.Argument(help="Where to copy it, such as s3://bucket/run.")],
 ) -> None:
-    """Copy what is complete to a URL, where every command but those that train can read it.
+    """Copy a run or coreset to a URL, where all commands that do not train can read it.
 
-    Run it again to resume, or to add what was recorded since.
+    Only complete epochs are copied. Run it again to resume, or to add epochs recorded since.
     """
     pushed = copy(folder, url, tell=count_to("file"))
     print_path(place(url))

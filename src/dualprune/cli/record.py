@@ -43,17 +43,17 @@ def record(
     method: Annotated[
         list[str] | None,
         typer.Option(
-            help="Also record what this method needs (tdds, grand); can be repeated. With --epochs "
-            "auto it says what would be kept."
+            help="Also record what this method needs (tdds, grand); can be repeated. --epochs auto "
+            "stops by what this method would keep."
         ),
     ] = None,
     features: Annotated[
         list[int] | None,
-        typer.Option(help="Also write features after this epoch (d2, moderate); can be repeated."),
+        typer.Option(help="Also record features after this epoch (d2, moderate); can be repeated."),
     ] = None,
     download: Download = False,
 ) -> None:
-    """Train and record; under torchrun every process takes its share.
+    """Train a model and record it; under torchrun every process takes its share.
 
     If it is interrupted, run the same command again: it resumes.
     """

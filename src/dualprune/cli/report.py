@@ -19,24 +19,24 @@ if TYPE_CHECKING:
 
 def report(
     folder: Annotated[
-        str, typer.Argument(help="What prune or select wrote, or a run; or its URL.")
+        str,
+        typer.Argument(help="Folder or URL of a coreset, of a run or of the output of `prune`."),
     ],
     *,
     run: Annotated[
         str | None,
         typer.Option(
             metavar="PATH",
-            help="The run, or folder of `prune`, that a coreset was chosen from; or its URL.",
+            help="Folder or URL of the run, or of the `prune` output, that the coreset is from.",
         ),
     ] = None,
     data: Annotated[
-        str | None,
-        typer.Option(help="The data, to show them: as they were given to prune or record."),
+        str | None, typer.Option(help="The data to show, as given to prune or record.")
     ] = None,
     texts: Annotated[
         Path | None,
         typer.Option(
-            exists=True, dir_okay=False, help="A text file with one line per sample, for snippets."
+            exists=True, dir_okay=False, help="A text file with one line per sample, to show."
         ),
     ] = None,
     results: Annotated[

@@ -24,23 +24,25 @@ if TYPE_CHECKING:
 
 def reproduce(
     name: Annotated[
-        str | None, typer.Argument(help="Which; without it, all are listed (--dry-run: planned).")
+        str | None,
+        typer.Argument(help="Name of one; without it, list all (with --dry-run: plan all)."),
     ] = None,
     *,
     scale: Annotated[
         Scale,
         typer.Option(
-            help="The paper's protocol, one for two cores with some or all images, or seconds."
+            help="paper: as published; cpu: some images, for two cores; cpu-full: all images, "
+            "for two cores; smoke: very few."
         ),
     ] = "cpu",
-    out: Annotated[Path, typer.Option(help="Folder to write; run again with it to resume.")] = Path(
+    out: Annotated[Path, typer.Option(help="Folder to write; give it again to resume.")] = Path(
         "reproduced"
     ),
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only say what there is to do, and how long it takes.")
+        bool, typer.Option("--dry-run", help="Only say what is left to do, and how long it takes.")
     ] = False,
     show: Annotated[
-        bool, typer.Option("--show", help="Run nothing; show the results that are there.")
+        bool, typer.Option("--show", help="Run nothing; show the existing results.")
     ] = False,
     processes: Processes = None,
     download: Download = False,

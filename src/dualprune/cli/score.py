@@ -29,7 +29,7 @@ def _score(
         str | None,
         typer.Option(
             metavar="PATH",
-            help="File or URL to write, a folder of very many; default: in scores/ of the run.",
+            help="File or URL to write (very many: a folder); default: in scores/ of the run.",
         ),
     ] = None,
     engine: Engine = "threads",
@@ -45,7 +45,7 @@ def _score(
 app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
-    help="Give every sample a score; prints the file's path.",
+    help="Give every sample a score; print the path of the file.",
     epilog=epilog("score"),
 )
 for _name, _fn in SCORES.items():

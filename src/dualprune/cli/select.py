@@ -36,11 +36,14 @@ def _select(
     keep: Keep = None,
     prune: Prune = None,
     score: Annotated[
-        str, typer.Option(help="A score by name, a file or URL of `dualprune score`, or none.")
+        str,
+        typer.Option(help="A score by name, a file or URL that `dualprune score` wrote, or none."),
     ] = "dual",
     reads: Annotated[
         list[str] | None,
-        typer.Option(help="Read another array, such as aum=aum_prob; can be repeated."),
+        typer.Option(
+            help="Let a parameter read another array, such as aum=aum_prob; can be repeated."
+        ),
     ] = None,
     epochs: Epochs = None,
     seed: Annotated[int, typer.Option(help="The same seed keeps the same samples.")] = 0,
@@ -48,7 +51,7 @@ def _select(
     data: Annotated[
         Path | None,
         typer.Option(
-            help="The folder of images or file of rows that was recorded, to materialize."
+            help="The folder of images or file of rows that was recorded, for --materialize."
         ),
     ] = None,
     text: Text = None,
@@ -79,7 +82,7 @@ def _select(
 
 
 def _samples(run: Run, path: Path | None, columns: Columns, how: How) -> Data | None:
-    """Give the samples of a run, which has only their names, if they are to be written."""
+    """Give the samples of a run, which stores only their names, if they are to be written."""
     if how is None:
         return None
     if path is None:
@@ -115,7 +118,7 @@ def _load(score: str) -> Scored:
 
 
 def _epochs(scored: Scored | None, epochs: int | None) -> int | None:
-    """Use the epochs that a file of scores is of."""
+    """Use the epochs that a file of scores was made from."""
     if scored is None:
         return epochs
     if epochs not in (None, scored.epochs):
@@ -148,7 +151,7 @@ def _pair(text: str) -> tuple[str, str]:
 app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
-    help="Choose what to keep; prints the folder's path.",
+    help="Choose the samples to keep; print the path of the folder.",
     epilog=epilog("select"),
 )
 for _name, _fn in SELECTORS.items():

@@ -42,7 +42,8 @@ def train(
     recipe: RecipeName = "auto",
     epochs: Annotated[int | None, typer.Option(help="Length of the training in epochs.")] = None,
     iterations: Annotated[
-        int | None, typer.Option(help="Its length in optimiser steps, instead.")
+        int | None,
+        typer.Option(help="Length of the training in optimiser steps, instead of --epochs."),
     ] = None,
     size: Size = None,
     seed: Seed = 0,
@@ -52,9 +53,9 @@ def train(
     download: Download = False,
     labels: Labels = None,
 ) -> None:
-    """Train on a coreset or on everything; the accuracy is printed and stored in result.json.
+    """Train on a coreset or on everything; print the accuracy and store it in result.json.
 
-    Where there are no test data, a tenth of every class is held out to evaluate on.
+    Without test data, a tenth of every class is held out to evaluate on.
     """
     from dualprune import train  # noqa: PLC0415 - loads torch
 
