@@ -238,7 +238,9 @@ def fill(sheet, rows, **options):
 
 
 @pytest.mark.parametrize("found_by", ["id", "name"])
-@pytest.mark.parametrize("saved", [{}, {"encoding": "utf-8-sig", "delimiter": ";"}])
+@pytest.mark.parametrize(
+    "saved", [{}, {"encoding": "utf-8-sig", "delimiter": ";"}, {"lineterminator": "\r"}]
+)
 def test_accepted_suggestions_become_labels(tmp_path, found_by, saved):
     sheet = reviewed(tmp_path)
     rows = rows_of(sheet)
@@ -247,7 +249,8 @@ def test_accepted_suggestions_become_labels(tmp_path, found_by, saved):
     ]
     assert corrected(sheet, LABELS, CLASS_NAMES, NAMES).tolist() == LABELS.tolist()
     rows = [row | {"label": row["suggested_label"]} for row in rows]
-    fill(sheet, [{key: row[key] for key in (found_by, "label")} for row in rows], **saved)
+    rows = [{found_by: row[found_by], "label": row["label"], "why": "seen; sure"} for row in rows]
+    fill(sheet, rows, **saved)
     assert corrected(sheet, LABELS, CLASS_NAMES, NAMES).tolist() == [2, 3, 2]
     with pytest.raises(InputError, match="may hold corrections"):
         write_review(audit(Run(tmp_path / "run")), sheet)

@@ -306,6 +306,16 @@ def search(ground, accuracy):
     return search_method(ground, methods, 0.7, telling(accuracy, grids), print), grids
 
 
+def test_what_another_recording_or_other_epochs_chose_is_another_training(ground, tmp_path):
+    """Else a folder would give the accuracies of one recording to the next."""
+    losses = Run(DIGITS)["loss"][:, ::-1]
+    other = Run.from_arrays(tmp_path / "run", loss=losses, labels=ground.runs[0].labels)
+    grounds = [ground, replace(ground, runs=(other,)), replace(ground, epochs=ground.epochs - 1)]
+    methods = {"dual": Method("dual")}
+    cells = [next(iter(one.grid("auto", methods, 0.7, 1).cells())) for one in grounds]
+    assert len({cell.settings for cell in cells}) == 3
+
+
 def test_the_better_half_goes_on_with_more_seeds_until_one_is_left(ground):
     reached = {name: 0.5 + 0.01 * number for number, name in enumerate(NAMES)}
     result, grids = search(ground, lambda cell: reached[cell.row.name])

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from dualprune.data import lines, rows
 from dualprune.data.kept import GROUP, write_kept
+from dualprune.data.labelled import with_labels
 from dualprune.data.rows import path_and_digest, read_blocks
 from dualprune.data.tables import table_from
 from dualprune.errors import DamagedError, DualpruneError, InputError, MissingError
@@ -293,7 +294,7 @@ def test_the_limit_of_csv_cells_is_left_as_it_was(tmp_path):
     assert csv.field_size_limit() == usual
 
 
-CLASSES = ['a "b"', "c, d", "e\nf"]
+CLASSES = ['a "b"', "c, d", "e\nf", "g\rh"]
 
 
 def with_corrections(tmp_path, suffix, labels, now):
@@ -304,7 +305,9 @@ def with_corrections(tmp_path, suffix, labels, now):
         kinds = pa.dictionary(pa.int8(), pa.string())
         pq.write_table(rows.set_column(0, "label", rows["label"].cast(kinds)), path)
     elif suffix == ".csv":
-        write_csv(path, [rows.column_names, *zip(*rows.to_pydict().values(), strict=True)])
+        table = [rows.column_names, *zip(*rows.to_pydict().values(), strict=True)]
+        write_csv(path, table, end="\r\n")
+        path.write_bytes(path.read_bytes().removesuffix(b"\r\n"))
     else:
         path.write_text("".join(f"{json.dumps(row)}\n" for row in rows.to_pylist()))
     data = table_from(path, label="label")
@@ -328,6 +331,20 @@ def test_kept_rows_have_the_labels_that_were_corrected(tmp_path, suffix, data):
     if suffix == ".parquet":
         schemas = [pq.read_schema(tmp_path / f"{name}.parquet") for name in ("x", "kept")]
         assert schemas[0] == schemas[1]
+
+
+def test_labels_that_were_corrected_twice_are_all_written(tmp_path):
+    data = with_corrections(tmp_path, ".csv", CLASSES * 4, CLASSES * 4)
+    once = with_labels(data, np.array([*data.labels[:14], 3, 2]))  # the last line has no end
+    twice = with_labels(once, once.labels)
+    assert (data.relabelled, once.relabelled, twice.relabelled) == (0, 2, 2)
+    write_kept(twice, np.arange(16), tmp_path / "kept.csv")
+    assert read(tmp_path / "kept.csv")["label"].to_pylist() == [
+        *CLASSES * 3,
+        *CLASSES[:2],
+        CLASSES[3],
+        CLASSES[2],
+    ]
 
 
 def test_a_corrected_line_of_json_keeps_its_other_bytes(tmp_path):

@@ -14,7 +14,7 @@ from datasets import Dataset, DatasetDict
 from torch import nn
 
 from dualprune import Coreset, Run, choose, compare, prune
-from dualprune.data import Columns, load
+from dualprune.data import NO_COLUMNS, Columns, load
 from dualprune.errors import InputError
 from dualprune.train import Setup
 from dualprune.train import record as record_run
@@ -172,6 +172,8 @@ def test_a_table_in_memory_needs_a_label(kind, tmp_path):
         (pl.LazyFrame({"x": [1.0], "y": ["a"]}), "LazyFrame .* call .collect.. first"),
         (DatasetDict(train=Dataset.from_dict({"x": [1.0]})), "choose one of its parts"),
         ({"x": [1.0], "y": ["a"]}, "make a table of its columns first"),
+        (Dataset.from_dict({"x": [1.0]}).to_iterable_dataset(), "make a Dataset of it first"),
+        (pa.record_batch({"x": [1.0]}), "make a table of it first"),
         (pd.Series([1.0]), "Series is none"),
     ],
 )
@@ -245,6 +247,12 @@ def test_any_dataset_of_torch_with_a_module_of_ones_own(tmp_path):
     np.testing.assert_array_equal(run.labels, data.y)
     again = prune(data, model=module, keep=0.25, epochs=10, out=tmp_path / "b")
     np.testing.assert_array_equal(coreset.ids, again.ids)
+    with pytest.raises(InputError, match="without recording again") as told:
+        prune(data, model=module, keep=0.5, epochs=10, out=tmp_path / "a")
+    call = str(told.value).partition("without recording again: ")[2]
+    other = eval(call, {"prune": prune, "data": data, "model": module})
+    assert len(other) == 40
+    assert other.card.runs == coreset.card.runs
 
 
 def test_a_dataset_of_torch_is_compared(tmp_path):
@@ -275,9 +283,17 @@ def test_the_classes_of_a_dataset_of_torch_may_be_an_array_and_must_suffice():
     data = Pairs()
     data.classes = np.array(["low", "high", "none of these"])
     assert Samples.of(data).class_names == ("low", "high", "none of these")
+    for none in (2, [], lambda: ["low", "high"]):
+        data.classes = none
+        assert Samples.of(data).class_names == ("0", "1")
     data.classes = ["low"]
     with pytest.raises(InputError, match="names 1 classes, and a label is 1"):
         Samples.of(data)
+
+
+def test_a_file_of_ones_own_may_be_called_datasets():
+    own = type("Dataset", (Pairs,), {"__module__": "datasets"})
+    assert isinstance(given_data(own(), NO_COLUMNS), Samples)
 
 
 def test_a_dataset_of_torch_needs_a_module(tmp_path):

@@ -163,6 +163,19 @@ def test_where_too_few_samples_have_a_score_nothing_has_settled_yet(tmp_path, me
     assert watcher.settled(24)
 
 
+@pytest.mark.parametrize("scored", range(100, 201, 6))
+@pytest.mark.parametrize("method", ["ccs-cifar100", "ccs-imagenet"])
+def test_a_cut_off_never_leaves_too_few(tmp_path, method, scored):
+    """It is a share of all samples, and all that are cut off may have a score."""
+    losses = -np.log(freezing(24, 200, at=2))
+    losses[:, scored:] = np.nan
+    run = Run.from_arrays(tmp_path / "run", loss=losses, margin=losses)
+    methods = at_shares(method, labels=False)
+    cuts = {share: int(200 * one.select_knobs["cut_off"]) for share, one in methods.items()}
+    needed = max(200 * share + cut for share, cut in cuts.items())
+    assert bool(Settling(run.path, methods, 0).overlaps(24)) == (scored >= needed)
+
+
 # ------------------------------------------------------------------------ a loop of one's own
 
 

@@ -107,8 +107,8 @@ def _csv_bytes(
 def _csv_line(cells: list[str], mark: str, before: bytes) -> bytes:
     """Give a record that ends as it ended before."""
     line, end = io.StringIO(), before[len(before.rstrip(b"\r\n")) :].decode()
-    csv.writer(line, delimiter=mark, lineterminator=end).writerow(cells)
-    return line.getvalue().encode()
+    csv.writer(line, delimiter=mark).writerow(cells)  # which quotes the line ends that it writes
+    return (line.getvalue().removesuffix("\r\n") + end).encode()
 
 
 def _json_bytes(

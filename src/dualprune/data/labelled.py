@@ -58,7 +58,8 @@ D = TypeVar("D", bound=Data)
 def with_labels(data: D, labels: Array) -> D:
     """Give the data with other labels; -1 stands for the one that a sample has."""
     now = np.where(labels < 0, data.labels, labels).astype(np.int64)
-    return replace(data, labels=now, relabelled=int((now != data.labels).sum()))
+    changed = int((now != data.labels).sum())
+    return replace(data, labels=now, relabelled=data.relabelled + changed)
 
 
 class Encoded(Data, Protocol):

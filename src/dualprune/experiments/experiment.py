@@ -101,7 +101,7 @@ class Experiment:
         if self.model is not None:
             pairs["model"] = (setting.stand_in(self.model), self.model)
         for row in self.rows:
-            if row.recorded is not None:
+            if row.recorded is not None and row.name in rows:
                 pairs["recorded"] = (setting.stand_in(rows[row.name].recorded), row.recorded)
         return self.title.format_map({name: called(*pair) for name, pair in pairs.items()})
 

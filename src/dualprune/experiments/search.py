@@ -67,6 +67,10 @@ class Ground:
         """How many samples judge a seed."""
         return len(held_out_ids(self.labels, PART, 0)[1])
 
+    @property
+    def _recorded(self) -> list[str]:
+        return [run.fingerprint for run in self.runs]
+
     def grid(self, name: str, methods: Mapping[str, Method], pruned: float, seeds: int) -> Grid:
         """Give a grid in which methods choose from what each seed does not hold out."""
         first = _SEEDS_APART * (self.seed % 2**32)
@@ -74,7 +78,6 @@ class Ground:
             Row(label, self._known(method, pruned, range(first, first + seeds)), train=self.train)
             for label, method in methods.items()
         ]
-        recorded = [run.fingerprint for run in self.runs]
         return Grid(
             name=name,
             kind="accuracy",
@@ -86,11 +89,11 @@ class Ground:
             first_seed=first,
             model=self.setting.model,
             shift={HELD_OUT: PART},
-            scale=seal({"recorded": recorded, "epochs": self.epochs})[:16],
+            scale=seal({"recorded": self._recorded, "epochs": self.epochs})[:16],
         )
 
     def _known(self, method: Method, pruned: float, seeds: range) -> Method:
-        """Give a method of ids that are known; its name stands for what chose them."""
+        """Give a method of ids that are known; its name stands for all that chose them."""
         runs, epochs = self.runs[: method.runs], method.epochs or self.epochs
         arrays, ids = _arrays(runs, epochs, method.features), {}
         for seed in seeds:
@@ -98,7 +101,8 @@ class Ground:
             k = budget(len(among), prune=repr(pruned))
             scaled = _scaled(method, self.labels, among, k)
             ids[seed] = choose_among(arrays, scaled, among, k=k, seed=seed)
-        return Method(None, _Known(ids), name=seal(stated(method))[:16])
+        by = {"method": stated(method), "recorded": self._recorded, "epochs": self.epochs}
+        return Method(None, _Known(ids), name=seal(by)[:16])
 
 
 def floor_of(method: Method) -> int:

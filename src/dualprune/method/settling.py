@@ -21,6 +21,7 @@ from dualprune.method.named import Method, find_method
 from dualprune.method.needs import needs, window_of
 from dualprune.run import Run
 from dualprune.score import confidence
+from dualprune.select.candidates import shares
 from dualprune.signatures import Array, check_knobs
 from dualprune.urls import AnyPath
 
@@ -138,7 +139,8 @@ def _can_keep(arrays: Arrays, method: Method, k: int) -> bool:
     missing = np.any([np.isnan(arrays.of_readable("scores", column)) for column in scores], axis=0)
     without, samples = int(np.count_nonzero(missing)), arrays.runs[0].readable
     rest = k - without if knobs["unscored"] == "keep" else k
-    left = (samples - without) * (1 - knobs.get("cut_off", 0.0))
+    (cut,) = shares(knobs.get("cut_off", 0.0), np.array([samples]))  # all of it may have scores
+    left = samples - without - cut
     return not without or bool(0 <= rest <= left)
 
 

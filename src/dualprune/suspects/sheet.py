@@ -26,7 +26,7 @@ def read_sheet(path: Place) -> list[dict[str, str]]:
     """Give the rows by the names of the columns, as a spreadsheet saves them: also with ``;``."""
     try:
         text = read(path).decode("utf-8-sig")
-        delimiter = ";" if ";" in text.partition("\n")[0] else ","
+        delimiter = ";" if ";" in "".join(text.splitlines()[:1]) else ","
         lines = io.StringIO(text, newline="")  # splitlines() would also split inside of cells
         rows = list(csv.DictReader(lines, delimiter=delimiter, restkey="", restval=""))
     except (UnicodeDecodeError, csv.Error) as error:

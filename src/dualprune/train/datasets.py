@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import inf
@@ -112,6 +112,8 @@ def _class_number(label: Any) -> int | None:
 def _class_names(dataset: Any, labels: Array) -> tuple[str, ...]:
     """Give the dataset's `classes`, or numbers; refuse labels beyond the classes there can be."""
     classes, largest = getattr(dataset, "classes", None), int(labels.max())
+    if not isinstance(classes, Iterable) or not (classes := [*classes]):
+        classes = None
     if classes is None and largest >= len(labels):
         raise InputError(
             f"the labels of {type(dataset).__name__} must be class numbers from 0 to classes - 1, "

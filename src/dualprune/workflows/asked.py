@@ -140,7 +140,10 @@ class Asked:
         return Setup.of(relabel(self.data, self.labels), None, **how)
 
     def again(self) -> str:
-        """Give the command that chooses from the recording, into a folder beside this one."""
+        """Give what chooses from the recording, into a folder beside this one.
+
+        A command; a call where the data are in memory.
+        """
         method = self.method if isinstance(self.method, str) else self.method.name
         flags: dict[str, Any] = {
             **self.amount,
@@ -155,5 +158,11 @@ class Asked:
         free = (self.out.with_name(f"{self.out.name}-{number}") for number in itertools.count(2))
         place = next(path for path in free if not exists(path))
         said |= {"run": self.run or self.out, "out": place}
-        words = [word for name, value in said.items() for word in (f"--{name}", str(value))]
-        return shlex.join(["dualprune", "prune", self.name, *self.columns.flags(), *words])
+        if isinstance(self.data, str | Path):
+            words = [word for name, value in said.items() for word in (f"--{name}", str(value))]
+            return shlex.join(["dualprune", "prune", self.name, *self.columns.flags(), *words])
+        columns = {name: value for name, value in vars(self.columns).items() if value}
+        values = {n: str(v) if isinstance(v, Path) else v for n, v in (columns | said).items()}
+        module = "model=model, " if isinstance(self.model, nn.Module) else ""
+        arguments = ", ".join(f"{name}={value!r}" for name, value in values.items())
+        return f"prune(data, {module}{arguments})"

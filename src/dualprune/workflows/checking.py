@@ -63,6 +63,7 @@ def _grid(setup: Setup, coreset: Coreset, seeds: int) -> Grid:
             f"leaves {len(ids)} of the {len(coreset)} that are kept; a training needs at least "
             f"{FEWEST}: keep more, or leave out the check"
         )
+    chosen = coreset.card.ids_sha256[:16]
     part, test, recipe = setup.data.take(others), setup.data.take(held_out), setup.recipe
     setting = Setting.of(
         "check", recipe, part, test, seeds=seeds, model=setup.model, judged_on="validation"
@@ -74,7 +75,7 @@ def _grid(setup: Setup, coreset: Coreset, seeds: int) -> Grid:
         title="What was kept, and other ways to train",
         setting=replace(setting, train=changes),
         rows=(
-            Row(CORESET, Method(None, _Known(ids))),
+            Row(CORESET, Method(None, _Known(ids), name=chosen)),
             Row(RANDOM, "random"),
             Row(ALL, "random", pruned=0.0),
             SHORTER,
@@ -83,5 +84,5 @@ def _grid(setup: Setup, coreset: Coreset, seeds: int) -> Grid:
         pruned=(share_of(len(ids), len(others)),),
         seeds=seeds,
         model=setup.model,
-        scale=coreset.card.ids_sha256[:16],
+        scale=chosen,
     )

@@ -10,10 +10,18 @@ from dualprune.data import NO_COLUMNS, Columns, Data, Images, Table, Texts, rows
 from dualprune.errors import InputError
 from dualprune.train.datasets import Samples
 
-_TABLES = {"pandas": "DataFrame", "polars": "DataFrame", "datasets": "Dataset", "pyarrow": "Table"}
+_HUGGING_FACE = "datasets.arrow_dataset"  # anybody may have a file datasets.py with a Dataset
+_TABLES = {
+    "pandas": "DataFrame",
+    "polars": "DataFrame",
+    _HUGGING_FACE: "Dataset",
+    "pyarrow": "Table",
+}
 _FIRST = {
     "LazyFrame": "call .collect() first",
     "DatasetDict": "choose one of its parts, such as data['train']",
+    "IterableDataset": "make a Dataset of it first, which has a length",
+    "RecordBatch": "make a table of it first: pyarrow.Table.from_batches([data])",
     "dict": "make a table of its columns first, such as pandas.DataFrame(data)",
 }
 
@@ -43,8 +51,13 @@ def name_of(data: str | Path | Data) -> str:
 
 def _library(data: Any) -> str | None:
     """Name whose table this is; None if it is none."""
-    kinds = ((kind.__module__.partition(".")[0], kind.__name__) for kind in type(data).__mro__)
-    return next((library for library, kind in kinds if _TABLES.get(library) == kind), None)
+    kinds = [(f"{kind.__module__}.", kind.__name__) for kind in type(data).__mro__]
+    found = (
+        library
+        for library, table in _TABLES.items()
+        if any(name == table and module.startswith(f"{library}.") for module, name in kinds)
+    )
+    return next(found, None)
 
 
 def _as_arrow(data: Any, columns: Columns) -> pa.Table:
@@ -52,7 +65,7 @@ def _as_arrow(data: Any, columns: Columns) -> pa.Table:
     library = _library(data)
     if library == "pandas":
         return _from_pandas(data, columns)
-    if library == "datasets":
+    if library == _HUGGING_FACE:
         return data.with_format("arrow")[:]
     if library == "polars":
         return data.to_arrow()

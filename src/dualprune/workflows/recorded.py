@@ -35,7 +35,8 @@ def settings_of(
 ) -> dict[str, Any]:
     """Give the `model` and the `recipe` of a recording; to say others is refused.
 
-    A module of one's own is not in the recording, so it must be given again.
+    A module of one's own is not in the recording, so it must be given again; only its class is
+    compared.
     """
     own = isinstance(model, nn.Module)
     if (model != "auto" and not own) or recipe != "auto" or size is not None:
