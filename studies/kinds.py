@@ -137,7 +137,7 @@ def tally() -> Iterator[str]:
     groups: dict[str, list[dict[str, list[dict[str, Any]]]]] = {}
     for (_, wrong, _), methods in finished.items():
         groups.setdefault(f"{methods[OURS][0]['kind']}, {wrong:.0%} wrong", []).append(methods)
-    yield f"\nCases in which {OURS} is better / worse / not surely either; mean points\n"
+    yield f"\nCases in which {OURS} is significantly better / significantly worse / neither; mean points\n"
     yield f"| against | {' | '.join(groups)} |"
     yield "|---|" + "---|" * len(groups)
     for rival in RIVALS:
