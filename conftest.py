@@ -9,7 +9,7 @@ import pytest
 # Tests run side by side, and threads would fight; their number also changes a loss's last bits.
 os.environ["OMP_NUM_THREADS"] = "1"
 # Ray's workers are nice to all others, so beside another test they would hardly run.
-os.environ["RAY_worker_niceness"] = "0"
+os.environ["RAY_worker_niceness"] = "0"  # noqa: SIM112 - as Ray spells it
 
 
 @pytest.fixture(autouse=True)

@@ -137,7 +137,8 @@ def tally() -> Iterator[str]:
     groups: dict[str, list[dict[str, list[dict[str, Any]]]]] = {}
     for (_, wrong, _), methods in finished.items():
         groups.setdefault(f"{methods[OURS][0]['kind']}, {wrong:.0%} wrong", []).append(methods)
-    yield f"\nCases in which {OURS} is significantly better / significantly worse / neither; mean points\n"
+    counted = "significantly better / significantly worse / neither; mean points"
+    yield f"\nCases in which {OURS} is {counted}\n"
     yield f"| against | {' | '.join(groups)} |"
     yield "|---|" + "---|" * len(groups)
     for rival in RIVALS:

@@ -102,7 +102,7 @@ class Ground:
             scaled = _scaled(method, self.labels, among, k)
             ids[seed] = choose_among(arrays, scaled, among, k=k, seed=seed)
         by = {"method": stated(method), "recorded": self._recorded, "epochs": self.epochs}
-        return Method(None, _Known(ids), name=seal(by)[:16])
+        return Method(None, Known(ids), name=seal(by)[:16])
 
 
 def floor_of(method: Method) -> int:
@@ -141,7 +141,7 @@ def _arrays(runs: tuple[Run, ...], epochs: int, features: int | None) -> Arrays:
 
 
 @dataclass(frozen=True, eq=False)
-class _Known:
+class Known:
     """A selector of ids that are known, by seed; an object, so that other processes can have it."""
 
     ids: dict[int, Array]

@@ -1,7 +1,7 @@
 """check: how training on a coreset compares with all the data and with what costs the same."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,23 +13,13 @@ from dualprune.experiments.cost import passes
 from dualprune.experiments.grid import ANEW, SHORTER, Grid, Row
 from dualprune.experiments.results import Line
 from dualprune.experiments.runner import missing
+from dualprune.experiments.search import Known
 from dualprune.experiments.setting import Setting
 from dualprune.method import Method
 from dualprune.select.budget import share_of
-from dualprune.signatures import Array
 from dualprune.train import FEWEST, Setup
 from dualprune.train.setup import hold_out
 from dualprune.workflows.working import Work
-
-
-@dataclass(frozen=True, eq=False)
-class _Known:
-    """A selector of ids that are known; an object, so that other processes can be given it."""
-
-    ids: Array
-
-    def __call__(self, labels: Array) -> Array:  # noqa: ARG002 - how many is all they say
-        return self.ids
 
 
 def check(setup: Setup, coreset: Coreset, out: Path, seeds: int, work: Work) -> Check:
@@ -75,7 +65,7 @@ def _grid(setup: Setup, coreset: Coreset, seeds: int) -> Grid:
         title="What was kept, and other ways to train",
         setting=replace(setting, train=changes),
         rows=(
-            Row(CORESET, Method(None, _Known(ids), name=chosen)),
+            Row(CORESET, Method(None, Known(dict.fromkeys(range(seeds), ids)), name=chosen)),
             Row(RANDOM, "random"),
             Row(ALL, "random", pruned=0.0),
             SHORTER,
