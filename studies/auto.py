@@ -15,11 +15,15 @@ training; nothing was chosen by them.
 """
 
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
+from statistics import mean
 from typing import Any
 
+import numpy as np
 import torch
 
 from dualprune.data import load
@@ -92,15 +96,29 @@ def cells() -> dict[tuple[str, float, int], dict[str, dict[str, Any]]]:
 
 
 def pooled() -> Iterator[str]:
-    """Compare with random over all cells of a share: mean points, and their 95 % interval."""
-    yield "\n| pruned | cells | auto beside random | dual+beta beside random |"
-    yield "|---|---|---|---|"
+    """Give points over random of all cells of a share: the mean and its 95 % interval.
+
+    Cells of one set are alike, so the interval over sets, each with its mean, is there, too.
+    """
+    yield "\n| pruned | cells | better, equal, worse | auto | each set once | dual+beta |"
+    yield "|---|---|---|---|---|---|"
     for pruned in sorted(PRUNED):
-        own = [cell for (_, share, _), cell in cells().items() if share == pruned]
-        if len(own) > 1:
-            gains = ([_gain(cell, name) for cell in own] for name in METHODS[:2])
-            columns = [with_interval(points, places=2) for points in gains]
-            yield f"| {pruned:.0%} | {len(own)} | {' | '.join(columns)} |"
+        points = [*chain(*_by_set(pruned, "auto").values())]
+        signs = Counter(np.sign(points))
+        counts = ", ".join(str(signs[sign]) for sign in (1, 0, -1))
+        sets = [*map(mean, _by_set(pruned, "auto").values())]
+        usual = [*chain(*_by_set(pruned, "dual+beta").values())]
+        columns = (with_interval(values, places=2) for values in (points, sets, usual))
+        yield f"| {pruned:.0%} | {len(points)} | {counts} | {' | '.join(columns)} |"
+
+
+def _by_set(pruned: float, method: str) -> dict[str, list[float]]:
+    """Give the gains of all cells of a share, by set."""
+    found: dict[str, list[float]] = {}
+    for (data, share, _), cell in cells().items():
+        if share == pruned:
+            found.setdefault(data, []).append(_gain(cell, method))
+    return found
 
 
 def _gain(cell: dict[str, dict[str, Any]], method: str) -> float:
