@@ -1,4 +1,4 @@
-"""Whether what `auto` chooses beats a random choice, on five sets, with a recording per seed.
+"""Whether what `auto` chooses beats a random choice, on several sets, with a recording per seed.
 
     python -m studies.auto DATA OUT [NAME ...]
     python -m studies.auto
