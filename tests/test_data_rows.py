@@ -156,6 +156,25 @@ def test_a_parquet_file_keeps_its_schema(tmp_path, compression):
         part.close()
 
 
+def test_texts_and_bytes_in_views_are_kept(tmp_path):
+    texts = [None, "b", "longer than twelve characters"] * 5
+    views = pa.table(
+        {
+            "text": pa.array(texts, pa.string_view()),
+            "raw": pa.array([b"x", b"y", None] * 5, pa.binary_view()),
+            "label": pa.array(["dog", "cat", "cat"] * 5, pa.string_view()),
+        }
+    )
+    pq.write_table(views, tmp_path / "x.parquet")
+    with pytest.warns(UserWarning, match="left out columns"):
+        data = table_from(tmp_path / "x.parquet", label="label")
+    corrected = with_labels(data, np.where(np.arange(15) == 2, 1, -1))
+    write_kept(corrected, np.array([1, 2]), tmp_path / "kept.parquet")
+    kept = pq.read_table(tmp_path / "kept.parquet")
+    assert kept.schema == views.schema
+    assert kept.to_pydict() == {"text": texts[1:3], "raw": [b"y", None], "label": ["cat", "dog"]}
+
+
 def test_an_arrow_table_is_read_like_a_file():
     table = pa.table({"a": pa.array(["x", None]).dictionary_encode(), "b": [1, 2], "c": ["y", "z"]})
     assert read(table, ignore=["b"]).schema == pa.schema(

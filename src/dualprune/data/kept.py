@@ -176,9 +176,9 @@ def _write_parquet(
     with pq.ParquetWriter(out, parquet.schema_arrow, compression=codec) as writer:
         for batch in parquet.iter_batches(GROUP, use_threads=False):
             here = pa.array(rows[(rows >= first) & (rows < first + len(batch))] - first)
-            kept = batch.take(here)
+            kept = pa.record_batch([_taken(column, here) for column in batch], batch.schema)
             if labels is not None:
-                corrected = labels.slice(first, len(batch)).take(here)
+                corrected = _taken(labels.slice(first, len(batch)), here)
                 kept = kept.set_column(place, batch.schema.field(place), corrected)
             writer.write_batch(kept)
             first += len(batch)
@@ -189,4 +189,11 @@ def _labels(parquet: pq.ParquetFile, label: str, like: Mapping[int, int]) -> pa.
     column = parquet.read([label], use_threads=False)[label].combine_chunks()
     places = np.arange(len(column))
     places[[*like]] = [*like.values()]
-    return column.take(pa.array(places))
+    return _taken(column, pa.array(places))
+
+
+def _taken(column: pa.Array, places: pa.Array) -> pa.Array:
+    """Give the values at these places; Arrow itself takes none of texts and bytes in views."""
+    if pa.types.is_string_view(column.type) or pa.types.is_binary_view(column.type):
+        return column.cast(pa.large_binary()).take(places).cast(column.type)
+    return column.take(places)
