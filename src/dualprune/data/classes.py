@@ -40,7 +40,7 @@ def find_classes(column: pa.ChunkedArray, name: str, origin: str) -> tuple[Array
     if not any(is_kind(column.type) for is_kind in _KINDS):
         raise InputError(
             f"the label column {name!r} of {origin} holds {column.type}; "
-            "labels must be texts, numbers, dates, or true and false"
+            "labels must be texts, numbers, dates without a time, or true and false"
         )
     encoded = column.combine_chunks().dictionary_encode()
     names = [_class_name(value) for value in encoded.dictionary.to_pylist()]
