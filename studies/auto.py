@@ -4,9 +4,9 @@
     python -m studies.auto
 
 DATA has the Parquet files that `studies/data.py` makes. The first trains in one thread, by default
-on all sets, the cheap ones first, and puts a line per cell into `studies/auto.jsonl`. It can be
-stopped at any time: recordings and trainings stay in the folder OUT, and it resumes. The second
-prints the file as tables.
+on all sets, the cheap ones first, and puts the lines of each cell into `studies/auto.jsonl`. A cell
+that is there is not measured again. It can be stopped at any time: recordings and trainings stay in
+the folder OUT, and it resumes. The second prints the file as tables.
 
 Each set has its default model and recipe; of tables and texts a fifth of every class are test data.
 A cell of `auto` tries its candidates on held-out parts of the training data and keeps one, which is
@@ -18,7 +18,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import chain
+from itertools import chain, product
 from pathlib import Path
 from statistics import mean
 from typing import Any
@@ -59,8 +59,9 @@ def study(name: str, folder: Path, out: Path) -> None:
     recipe = find_recipe("auto", name if name in ("digits", "cifar10") else train.recipe, gpu=False)
     setting = Setting.of(name, recipe, train, test, seeds=SEEDS)
     setting = replace(setting, train=setting.train | {"judge_every": recipe.epochs})
-    for seed in range(SEEDS):
-        for pruned in PRUNED:
+    finished = cells()
+    for seed, pruned in product(range(SEEDS), PRUNED):
+        if (name, pruned, seed) not in finished:
             grid = replace(_grid(setting, pruned), first_seed=seed)
             lines = run(grid, out, pool=InThisProcess(), tell=print)
             facts = {"data": name, "samples": len(train), "test": len(test)}
