@@ -20,7 +20,7 @@ import pytest
 
 from dualprune.data import CORRUPTIONS, list_training, load
 from dualprune.errors import DamagedError, InputError, WriteError
-from dualprune.experiments import cost, runner
+from dualprune.experiments import accuracy, cost, picture, runner
 from dualprune.experiments.accuracy import _over_random, _uses
 from dualprune.experiments.experiment import experiments, find_experiment
 from dualprune.experiments.grid import WHOLE, Row, recordings
@@ -117,6 +117,36 @@ def test_coresets_are_drawn_once_beside_what_is_chosen_while_training(out, tmp_p
     assert uses["any coreset"].tolist() == [0.0] * 80 + [1.0] * 21
 
 
+def drawn_by(monkeypatch, module, draw):
+    """Give the figures that are drawn, by their names."""
+    figures = {}
+
+    def save(figure, path):
+        figures[path.name] = figure
+        return path, path
+
+    monkeypatch.setattr(module, "save", save)
+    list(draw())
+    return figures
+
+
+def test_what_costs_the_same_is_drawn_as_what_is_to_beat(out, tmp_path, monkeypatch):
+    grid = smoke(SMALL)
+    lines = run_here(grid, out)
+    figures = drawn_by(monkeypatch, accuracy, lambda: draw(grid, lines, tmp_path, out))
+    axes = figures["accuracy-by-cost"].axes[0]
+    assert [line.get_linestyle() for line in axes.lines if line.get_color() == "black"] == ["--"] * 2
+
+
+def test_densities_start_where_the_paper_lets_them(tmp_path, monkeypatch):
+    grid = smoke("densities")
+    figures = drawn_by(monkeypatch, picture, lambda: draw(grid, [], tmp_path, tmp_path))
+    assert list(figures) == ["densities-cifar10", "densities-cifar100", "densities-C"]
+    for figure in figures.values():
+        words = {text.get_text() for text in figure.axes[0].get_legend().get_texts()}
+        assert "mu 0.25" in words
+
+
 def test_gains_are_over_what_is_chosen_by_chance_and_trained_alike():
     half = {"epochs": 20}
     rows = [
@@ -129,10 +159,10 @@ def test_gains_are_over_what_is_chosen_by_chance_and_trained_alike():
         Row("not yet trained", "dual"),
     ]
     names = [row.name for row in rows[:6]]
-    accuracy = dict(zip(names, np.array([1, 2, 4, 8, 16, 32]), strict=True))
+    reached = dict(zip(names, np.array([1, 2, 4, 8, 16, 32]), strict=True))
     gains = {"DUAL, half": 1, "DUAL": 4, "InfoBatch": 12, "DUAL, half, slow": 31}
-    assert _over_random(rows, accuracy) == gains
-    assert _over_random(rows, {"DUAL": accuracy["DUAL"]}) == {}
+    assert _over_random(rows, reached) == gains
+    assert _over_random(rows, {"DUAL": reached["DUAL"]}) == {}
 
 
 def test_kinds_of_corruption_are_drawn_apart(out, tmp_path):

@@ -139,6 +139,12 @@ def test_three_seeds_where_the_paper_says_three():
     assert three == tails | ablations | {"imagenet", "label-noise-tiny", "corruption-tiny"}
 
 
+def test_all_the_data_are_trained_on_for_as_many_iterations_as_a_coreset():
+    recorded = {name for name, setting in settings().items() if setting.records_all}
+    assert "imagenet" not in recorded
+    assert {"cifar10", "cpu-fashion", "tiny-imagenet-noise"} <= recorded
+
+
 @pytest.mark.parametrize(
     ("name", "scale", "title"),
     [
@@ -217,7 +223,7 @@ def test_epochs_models_and_knobs_of_every_row_exist_at_every_scale(experiment):
 def test_numbers_and_doubts_are_of_rows_and_there_is_one_number_per_share(experiment):
     rows = [row.name for row in experiment.rows]
     known = {*rows, "everything"}
-    assert experiment.doubts.keys() <= known
+    assert experiment.doubts.keys() <= known.union(*experiment.rows_at.values())
     if experiment.kind == "agreement":
         known |= {f"{one} & {other}" for one in rows for other in rows}
     assert experiment.deviations.keys() <= experiment.printed.keys() <= known

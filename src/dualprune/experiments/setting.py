@@ -105,8 +105,11 @@ class Setting:
 
     @property
     def records_all(self) -> bool:
-        """Whether the whole training is recorded, so that training on all the data is, too."""
-        return self.record >= self.trained.epochs
+        """Whether the training on all the data is recorded to its end.
+
+        It is not where a coreset, and so all the data, too, are trained on for other iterations.
+        """
+        return self.trained.iterations is None and self.record >= self.trained.epochs
 
     def setup(self, shifted: Shifted, model: Any, changes: dict[str, Any]) -> Setup:
         """Give what trainings of a model on these images share."""

@@ -1,7 +1,9 @@
 r"""InfoMax: samples with high scores that are not similar to each other, as one objective.
 
-.. math:: \max_{S,\, |S| = k} \; \sum_{i \in S} s_i -
-    \alpha \sum_{i \ne j \in S} \max(0, \cos(h_i, h_j))
+.. math::
+
+    \max_{S,\, |S| = k} \; \sum_{i \in S} s_i
+    - \alpha \sum_{i \ne j \in S} \max(0, \cos(h_i, h_j))
 
 with scores scaled to s from 0 to 1, features h, and only pairs of which one is among the nearest
 of the other by angle; all other pairs count 0.

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Literal
 
 import numpy as np
+from torch import nn
 
 from dualprune.errors import InputError
 from dualprune.files import Place, exists, read_json
@@ -18,6 +19,7 @@ from dualprune.train.epoch import Plan
 from dualprune.train.evaluate import features_of
 from dualprune.train.loop import Tell, fit, silent
 from dualprune.train.place import is_first
+from dualprune.train.pretrained import is_checkpoint
 from dualprune.train.setup import Setup, check_training
 
 APART = 1000
@@ -113,17 +115,20 @@ def _recorder(
         notes=f"{setup.model_name}, recipe {setup.recipe.name}"
         + (f" at {size} x {size} pixels" if size else "")
         + f", seed {seed}"
-        + _precision(setup.batches.device.type, clean),
+        + (_precision(setup.model) if setup.batches.device.type == "cuda" and not clean else ""),
     )
 
 
-def _precision(device: str, clean: bool) -> str:
-    """Say in what numbers the recorded passes were computed, where not in float32 alone.
+def _precision(model: str | nn.Module) -> str:
+    """Say in what numbers the passes of a training on GPUs are computed.
 
-    >>> _precision("cuda", False), _precision("cuda", True), _precision("cpu", False)
-    (', passes in bfloat16, logits in float32', '', '')
+    The heads of our own models compute in float32.
+
+    >>> _precision("resnet18"), _precision("distilbert/"), _precision(nn.Linear(2, 2))
+    (', passes in bfloat16, logits in float32', ', passes in bfloat16', ', passes in bfloat16')
     """
-    return ", passes in bfloat16, logits in float32" if device == "cuda" and not clean else ""
+    is_ours = isinstance(model, str) and not is_checkpoint(model)
+    return ", passes in bfloat16" + (", logits in float32" if is_ours else "")
 
 
 def overlaps_recorded(run: Place) -> dict[str, float]:
