@@ -135,7 +135,19 @@ def test_what_costs_the_same_is_drawn_as_what_is_to_beat(out, tmp_path, monkeypa
     lines = run_here(grid, out)
     figures = drawn_by(monkeypatch, accuracy, lambda: draw(grid, lines, tmp_path, out))
     axes = figures["accuracy-by-cost"].axes[0]
-    assert [line.get_linestyle() for line in axes.lines if line.get_color() == "black"] == ["--"] * 2
+    assert [line.get_linestyle() for line in axes.lines if line.get_color() == "black"] == [
+        "--"
+    ] * 2
+
+
+@pytest.mark.parametrize(
+    ("name", "length"), [(SMALL, ""), ("training-length", " for the usual length")]
+)
+def test_what_costs_the_same_says_as_which_rows(name, length, out):
+    grid = smoke(name)
+    (note,) = accuracy.cost_notes(grid, tabulate(grid, run_here(grid, out)).rows)
+    cost = f"as many samples as training{length} on what is kept at that share, no recording"
+    assert note == f"all the data, shorter and a new random part every epoch: {cost}"
 
 
 def test_densities_start_where_the_paper_lets_them(tmp_path, monkeypatch):

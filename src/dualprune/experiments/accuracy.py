@@ -56,12 +56,15 @@ def whole_data(grid: Grid, lines: Sequence[Line]) -> str:
     return f"; training on all the data reaches {entry}" if reached else ""
 
 
-def cost_notes(rows: Rows) -> tuple[str, ...]:
+def cost_notes(grid: Grid, rows: Rows) -> tuple[str, ...]:
     """Say what the rows that cost the same are for, if they are there."""
     names = " and ".join(row.name for row in (SHORTER, ANEW) if row.name in rows)
     if not names:
         return ()
-    return (f"{names}: as many samples as training on what is kept at that share, no recording",)
+    has_lengths = any(row.train.keys() & {"epochs", "iterations"} for row in grid.rows)
+    usual = " for the usual length" if has_lengths else ""
+    cost = f"as many samples as training{usual} on what is kept at that share"
+    return (f"{names}: {cost}, no recording",)
 
 
 def auto_notes(lines: Sequence[Line]) -> Iterator[str]:

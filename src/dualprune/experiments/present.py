@@ -29,7 +29,7 @@ def tabulate(grid: Grid, lines: Sequence[Line]) -> Table | None:
         title=f"{grid.title}: {what}; {how}{paper}{whole_data(grid, lines)}",
         header=header(grid),
         rows=rows,
-        notes=(*grid.notes, *cost_notes(rows), *auto_notes(lines)),
+        notes=(*grid.notes, *cost_notes(grid, rows), *auto_notes(lines)),
     )
 
 
