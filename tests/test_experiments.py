@@ -141,12 +141,17 @@ def test_what_costs_the_same_is_drawn_as_what_is_to_beat(out, tmp_path, monkeypa
 
 
 @pytest.mark.parametrize(
-    ("name", "length"), [(SMALL, ""), ("training-length", " for the usual length")]
+    ("name", "length", "alike"),
+    [
+        (SMALL, "", ""),
+        ("training-length", " for the usual length", ""),
+        ("plain-training", "", "; learning rate and augmentation as on all the data"),
+    ],
 )
-def test_what_costs_the_same_says_as_which_rows(name, length, out):
+def test_what_costs_the_same_says_as_which_rows(name, length, alike, out):
     grid = smoke(name)
     (note,) = accuracy.cost_notes(grid, tabulate(grid, run_here(grid, out)).rows)
-    cost = f"as many samples as training{length} on what is kept at that share, no recording"
+    cost = f"as many samples as training{length} on what is kept at that share, no recording{alike}"
     assert note == f"all the data, shorter and a new random part every epoch: {cost}"
 
 

@@ -61,10 +61,11 @@ def cost_notes(grid: Grid, rows: Rows) -> tuple[str, ...]:
     names = " and ".join(row.name for row in (SHORTER, ANEW) if row.name in rows)
     if not names:
         return ()
-    has_lengths = any(row.train.keys() & {"epochs", "iterations"} for row in grid.rows)
-    usual = " for the usual length" if has_lengths else ""
+    changes, lengths = {name for row in grid.rows for name in row.train}, {"epochs", "iterations"}
+    usual = " for the usual length" if changes & lengths else ""
+    alike = "; learning rate and augmentation as on all the data" if changes - lengths else ""
     cost = f"as many samples as training{usual} on what is kept at that share"
-    return (f"{names}: {cost}, no recording",)
+    return (f"{names}: {cost}, no recording{alike}",)
 
 
 def auto_notes(lines: Sequence[Line]) -> Iterator[str]:
