@@ -16,7 +16,7 @@ from dualprune import Coreset, choose, compare, prune, score, select
 from dualprune.coreset import Arm, Search, Share, Shares, digest
 from dualprune.data import Columns, in_memory, load
 from dualprune.errors import DamagedError, InputError
-from dualprune.experiments.grid import CANDIDATES, ROUNDS
+from dualprune.experiments.grid import CANDIDATES, ROUNDS, Row
 from dualprune.experiments.results import Line, read
 from dualprune.experiments.search import (
     PART,
@@ -24,6 +24,7 @@ from dualprune.experiments.search import (
     SHARES,
     Ground,
     candidates,
+    has_room,
     most_trainings,
     search_method,
     search_share,
@@ -35,7 +36,10 @@ from dualprune.report.facts import gather
 from dualprune.report.page.steps import another_share, places
 from dualprune.report.page.summary import repeat
 from dualprune.run import Run
-from dualprune.train import recipes
+from dualprune.train import Setup, recipes
+from dualprune.train.setup import hold_out
+from dualprune.workflows import checking
+from dualprune.workflows.comparing import grid_of
 
 from .commands import contents, dualprune, files, killed_when
 
@@ -96,7 +100,7 @@ def test_where_inputs_say_nothing_of_the_labels_random_is_kept(tmp_path):
     assert coreset.card.search.kept == coreset.card.method == "random"
     expected = select.random(frame.label.astype(int), k=48, seed=0, floor=FLOOR)
     np.testing.assert_array_equal(coreset.ids, expected)
-    assert str(coreset.card.search).startswith("random was kept: no candidate was better")
+    assert str(coreset.card.search).startswith("random was kept: the best candidate was not")
 
 
 def test_what_is_kept_is_chosen_from_all_data_and_the_same_recording(found):
@@ -417,6 +421,41 @@ def test_a_floor_is_scaled_to_the_part_that_is_chosen_from(ground, floor, least)
         np.testing.assert_array_equal(ids, expected)
 
 
+def test_shares_with_too_few_samples_to_train_on_are_left_out():
+    """Of 30 samples 27 are chosen from: a twentieth of these is less than two."""
+    labels = np.arange(30) % 2
+    shares = (0.01, 0.05, 0.07, 0.1)
+    has = {keep: has_room(labels, Method("dual"), keep) for keep in shares}
+    assert has == {0.01: False, 0.05: False, 0.07: False, 0.1: True}
+
+
+def test_a_method_that_cuts_off_more_than_a_share_leaves_is_refused_before_it_trains(tmp_path):
+    frame, _ = two_clouds(0.0)
+    cutting = Method(
+        "aum_prob", "stratified", select_knobs={"cut_off": 0.4}, reads={"aum": "aum_prob"}
+    )
+    with pytest.raises(InputError, match=r"may keep all, but aum_prob\+stratified cuts off 40%"):
+        prune(frame, label="label", method=cutting, keep="auto", lose=1.0, out=tmp_path)
+    assert not [*tmp_path.iterdir()]
+
+
+def test_a_recipe_that_was_changed_trains_what_is_tried_and_what_is_checked(ground):
+    changed = replace(recipes()["digits"], lr=0.001, epochs=7)
+    images = ground.setting.loaded[0]
+    setting = Setting.of("auto", changed, images, images, seeds=1)
+    assert (setting.trained.lr, setting.trained.epochs) == (0.001, 7)
+    coreset = choose(DIGITS, "random", keep=0.3)
+    checked = checking._grid(Setup.of(images, None, recipe=changed), coreset, 2).setting.trained
+    assert (checked.lr, checked.epochs, checked.judge_every) == (0.001, 7, 7)
+
+
+def test_no_seed_is_judged_by_the_samples_that_judge_the_check(ground):
+    check_part = hold_out(ground.setting.loaded[0])
+    for seed in range(ROUNDS[-1]):
+        _, judging = held_out_ids(ground.labels, PART, seed)
+        assert len(np.intersect1d(judging, check_part)) < len(check_part) / 2
+
+
 def test_a_loss_counts_with_its_standard_error():
     whole = Share(1.0, 100, [0.9, 0.9, 0.9, 0.9])
     sure, unsure = Share(0.5, 50, [0.896] * 4), Share(0.3, 30, [0.886, 0.906, 0.886, 0.906])
@@ -483,6 +522,19 @@ def compared(table, tmp_path_factory):
     comparison = compare(table, label="label", out=out, **COMPARE, tell=said.append)
     assert said[0] == "auto: at most 28 trainings for each of 1 shares and seeds"
     return comparison
+
+
+def test_candidates_with_other_knobs_are_another_search(ground):
+    """Else a recipe with another c_D would take over what one without was found to keep."""
+    setting = ground.setting
+    changed = [
+        replace(setting, train={"select": {"c_d": 5.5}}),
+        replace(setting, epochs={"early": 15}),
+        replace(setting, window=5),
+    ]
+    cells = [next(grid_of(one, ["auto"], [0.7]).cells()) for one in (setting, *changed)]
+    autos = [replace(cell, row=Row("auto", "auto"), pruned=0.7) for cell in cells]
+    assert len({cell.settings for cell in autos}) == 4
 
 
 def test_compare_takes_auto_and_counts_what_it_costs(compared):

@@ -142,6 +142,38 @@ def test_functions_of_ones_own_are_compared_from_python(tmp_path):
     assert again.lines == found.lines
 
 
+def test_two_methods_of_one_name_are_refused(tmp_path):
+    methods = [Method("dual", "beta", select_knobs={"c_d": c_d}) for c_d in (1.0, 3.0)]
+    with pytest.raises(InputError, match=r"two different methods are called 'dual\+beta'; give"):
+        compare(IMAGES, out=tmp_path, methods=methods, keep=[20], seeds=1, recipe="digits")
+
+
+def test_more_methods_seeds_and_shares_add_to_a_comparison(tmp_path):
+    """A share that is said twice counts once, and what all seeds and methods make is made anew."""
+    how = {"out": tmp_path, "recipe": "digits"}
+    first = compare(IMAGES, methods=["dual", "random"], keep=[0.2, "20%"], seeds=1, **how)
+    assert len(first.lines) == len({line.key for line in first.lines}) == 5
+    methods = ["dual", "random", "el2n"]
+    more = compare(IMAGES, methods=methods, keep=[0.2], prune=[0.8], seeds=2, **how)
+    whole = compare(IMAGES, methods=methods, keep=[0.2], seeds=2, **how | {"out": tmp_path / "2"})
+    assert [table.rows for table in more.tables[::2]] == [table.rows for table in whole.tables[::2]]
+    assert "in common: dual & el2n" in more.tables[-1].rows
+
+
+def test_an_edited_function_of_ones_own_is_no_longer_the_same_method(tmp_path):
+    def by_loss(loss: np.ndarray) -> np.ndarray:
+        return loss.mean(axis=0)
+
+    def edited(loss: np.ndarray) -> np.ndarray:
+        return -loss.mean(axis=0)
+
+    how = {"out": tmp_path, "keep": [20], "seeds": 1, "recipe": "digits"}
+    compare(IMAGES, methods=[Method(by_loss)], **how)
+    edited.__name__ = by_loss.__name__
+    with pytest.raises(InputError, match="results that other settings made"):
+        compare(IMAGES, methods=[Method(edited)], **how)
+
+
 def test_trainings_side_by_side_give_the_numbers_of_one_after_the_other(compared, npz, tmp_path):
     lines = []
     how = {"keep": [0.2], "seeds": 2, "recipe": "digits", "tell": lines.append}

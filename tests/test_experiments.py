@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, replace
 from itertools import combinations, product
 from threading import Event
+from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
@@ -31,7 +32,7 @@ from dualprune.experiments.results import NUMBERS, Line, append, read
 from dualprune.experiments.runner import _alone, lines_of, missing, run, workplace
 from dualprune.experiments.setting import pixels_of, settings
 from dualprune.experiments.table import as_latex, as_markdown
-from dualprune.experiments.work import is_recorded, make_recording, train_on
+from dualprune.experiments.work import _weights, is_recorded, make_recording, train_on
 from dualprune.files import read_json, seal, write_json
 from dualprune.train import Result, silent
 from tests.photos import BROKEN, make_photos, needs_fashion_mnist
@@ -180,6 +181,13 @@ def test_gains_are_over_what_is_chosen_by_chance_and_trained_alike():
     gains = {"DUAL, half": 1, "DUAL": 4, "InfoBatch": 12, "DUAL, half, slow": 31}
     assert _over_random(rows, reached) == gains
     assert _over_random(rows, {"DUAL": reached["DUAL"]}) == {}
+
+
+def test_equal_scores_weigh_the_same_in_training():
+    cell = SimpleNamespace(method=SimpleNamespace(weighted=True))
+    for scores, expected in (([0.2, 0.2], [1, 1]), ([0.2, 0.6, 0.4], [0, 1, 0.5])):
+        coreset = SimpleNamespace(columns={"score": np.array(scores)})
+        np.testing.assert_allclose(_weights(cell, coreset), expected)
 
 
 def test_kinds_of_corruption_are_drawn_apart(out, tmp_path):

@@ -10,7 +10,15 @@ import dualprune
 from dualprune import Coreset, Method, Run, choose, score, select
 from dualprune.coreset import ShortClass
 from dualprune.errors import InputError, MissingError
-from dualprune.method import Arrays, choose_from, find_method, named_methods, needs, signals_for
+from dualprune.method import (
+    Arrays,
+    choose_among,
+    choose_from,
+    find_method,
+    named_methods,
+    needs,
+    signals_for,
+)
 from dualprune.signatures import Array
 from tests.beliefs import between_two, write_beliefs
 
@@ -188,6 +196,20 @@ def test_a_selector_of_ones_own_must_give_k_different_ids(run, ids, wrong):
 
     with pytest.raises(InputError, match=f"bad must give 3 different ids.*{wrong}"):
         choose(run, Method(None, bad), keep=3)
+
+
+def test_of_some_samples_is_chosen_whatever_a_parameter_is_called(run):
+    seen = {}
+
+    def far(embedding: np.ndarray, losses: np.ndarray, *, k: int) -> np.ndarray:
+        seen.update(embedding=embedding, losses=losses)
+        return np.arange(k)
+
+    method = Method(None, far, reads={"embedding": "features", "losses": "loss"})
+    arrays, among = Arrays([run]), np.array([3, 5, 8])
+    choose_among(arrays, method, among, k=2, seed=0)
+    np.testing.assert_array_equal(seen["embedding"], arrays["features"][among])
+    np.testing.assert_array_equal(seen["losses"], run["loss"][:, among])
 
 
 @few_are_kept

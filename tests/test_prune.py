@@ -11,7 +11,7 @@ import torch
 from PIL import Image
 from torch import nn
 
-from dualprune import Coreset, Run, choose, prune, select
+from dualprune import Coreset, Method, Run, choose, prune, select
 from dualprune.coreset import digest
 from dualprune.coreset.worth import ALL, ANEW, CORESET, RANDOM, SHORTER
 from dualprune.data import load
@@ -19,7 +19,9 @@ from dualprune.errors import InputError
 from dualprune.experiments.results import read
 from dualprune.files import refuse_foreign
 from dualprune.train.recipe import recipes
+from dualprune.train.record import _precision
 from dualprune.train.setup import hold_out
+from dualprune.workflows.recorded import _NOTES
 
 from .commands import DUALPRUNE, contents, dualprune, files, killed_when, process
 from .photos import BROKEN, COLOURS, EMPTY, make_photos, striped
@@ -110,6 +112,40 @@ def test_another_choice_needs_no_other_recording(pruned, tmp_path):
     check_refused("with another recording", *words[:4], *words[6:], "--epochs", "10")
     again = prune("digits", keep=0.2, run=whole / "run", seed=3, out=tmp_path / "python")
     assert again.card.ids_sha256 == card.ids_sha256
+
+
+def test_other_knobs_are_another_coreset(pruned, tmp_path):
+    def with_knobs(**knobs):
+        method = Method("dual", "beta", **knobs)
+        return prune("digits", keep=0.2, method=method, run=pruned[0], out=tmp_path / "out")
+
+    with_knobs(select_knobs={"c_d": 3.0})
+    before = files(tmp_path)
+    for knobs in ({"select_knobs": {"c_d": 1.0}}, {"score_knobs": {"window": 5}}):
+        with pytest.raises(InputError, match="already holds another coreset, with another value"):
+            with_knobs(**{"select_knobs": {"c_d": 3.0}} | knobs)
+    assert files(tmp_path) == before
+
+
+def test_another_choice_by_an_edited_function_is_refused(pruned, tmp_path):
+    def by_loss(loss: np.ndarray) -> np.ndarray:
+        return loss.mean(axis=0)
+
+    def edited(loss: np.ndarray) -> np.ndarray:
+        return -loss.mean(axis=0)
+
+    edited.__name__ = by_loss.__name__
+    how = {"keep": 0.2, "run": pruned[0], "out": tmp_path / "out"}
+    prune("digits", method=Method(by_loss), **how)
+    with pytest.raises(InputError, match="chose it with other code or another version"):
+        prune("digits", method=Method(edited), **how)
+
+
+@pytest.mark.parametrize("model", ["cnn-small", "checkpoint/"])
+def test_the_notes_of_a_recording_made_on_a_gpu_are_understood(pruned, model):
+    notes = Run(pruned[0]).description.notes
+    for written in (notes, notes + _precision(model)):
+        assert _NOTES.fullmatch(written).groups()[:2] == ("cnn-small", "digits")
 
 
 @pytest.mark.parametrize(

@@ -222,6 +222,14 @@ def test_fewer_samples_than_the_anchor_wants_are_all_used():
     assert beta(scores, confidence, k=2, seed=0, unscored="drop").tolist() == [0, 2]
 
 
+def test_the_anchor_needs_a_score_and_a_confidence():
+    scores, confidence = np.array([0.9, 0.5, 0.4, 0.3]), np.array([np.nan, 0.5, 0.6, 0.7])
+    assert anchored(scores, confidence) == pytest.approx(0.6)
+    known = beta(scores[1:], confidence[1:], k=3, seed=0) + 1
+    kept = beta(scores, confidence, k=3, seed=0, unscored="drop")
+    np.testing.assert_array_equal(kept, known)
+
+
 def test_ties_at_the_anchor_are_broken_at_random():
     mus = {anchored(np.zeros(50), np.arange(50) / 50, seed) for seed in range(20)}
     assert len(mus) == 20

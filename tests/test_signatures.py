@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pytest
 
 from dualprune.errors import InputError
-from dualprune.signatures import Array, inputs, knobs, name_of
+from dualprune.signatures import Array, identity_of, inputs, knobs, name_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -75,6 +75,34 @@ def test_an_annotation_that_cannot_be_read_is_refused_with_its_name():
 def test_what_is_neither_an_array_nor_has_a_default_is_refused_by_name(fn):
     with pytest.raises(InputError, match=r"'probabilities' of <lambda> is neither an array nor"):
         knobs(fn)
+
+
+def test_an_edit_of_a_function_is_seen_and_moving_it_is_not():
+    def first(loss: Array, *, power: float = 1.0):
+        """Say something."""
+        return [value in {"a", "b"} for value in loss]
+
+    def moved(loss: Array, *, power: float = 1.0):
+        """Say something else."""
+        return [value in {"a", "b"} for value in loss]
+
+    def inside(loss: Array, *, power: float = 1.0):
+        return [value in {"a", "c"} for value in loss]
+
+    def default(loss: Array, *, power: float = 2.0):
+        return [value in {"a", "b"} for value in loss]
+
+    class Callable:
+        def __call__(self, loss: Array): ...
+
+    for fn in (moved, inside, default):
+        fn.__name__ = "first"
+    same = [identity_of(fn) == identity_of(first) for fn in (moved, inside, default)]
+    assert same == [True, False, False]
+    assert identity_of(partial(first, power=2)) != identity_of(partial(first, power=3))
+    assert identity_of(Callable()) == identity_of(Callable())
+    assert identity_of(np.mean)[0] == "mean"
+    assert identity_of(max) == "max"
 
 
 def test_a_partial_has_the_name_and_the_arrays_of_what_it_wraps():

@@ -9,7 +9,8 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from inspect import Parameter, Signature, cleandoc, getdoc, signature
+from inspect import Parameter, Signature, cleandoc, getdoc, signature, unwrap
+from types import CodeType
 from typing import Any, TypeAlias, get_args, get_origin
 
 import numpy as np
@@ -98,6 +99,38 @@ def name_of(fn: Callable[..., Any]) -> str:
     """Name of a function, of what a `partial` wraps, or of a callable object's class."""
     named = fn.func if isinstance(fn, partial) else fn
     return str(getattr(named, "__name__", type(named).__name__))
+
+
+def identity_of(fn: Callable[..., Any]) -> Any:
+    """Name of a function and, where it is not one of ours, what it does, so that an edit is seen.
+
+    What it calls is not looked at.
+
+    >>> from dualprune.score import dual
+    >>> identity_of(dual), identity_of(partial(dual, window=5))
+    ('dual', ['dual', '()', "[('window', 5)]"])
+    """
+    if isinstance(fn, partial):
+        return [identity_of(fn.func), repr(fn.args), repr(sorted(fn.keywords.items()))]
+    fn = unwrap(fn)
+    called = fn if hasattr(fn, "__code__") else type(fn).__call__
+    code = getattr(called, "__code__", None)
+    if code is None or called.__module__.startswith("dualprune."):
+        return name_of(fn)
+    defaults = [getattr(called, name) for name in ("__defaults__", "__kwdefaults__")]
+    return [name_of(fn), _written(code, called.__doc__), repr(defaults)]
+
+
+def _written(code: CodeType, docstring: str | None = None) -> list[Any]:
+    """Give what a code object says, but for where it stands."""
+    constants = [constant for constant in code.co_consts if constant != docstring]
+    return [code.co_code.hex(), code.co_names, [*map(_constant, constants)]]
+
+
+def _constant(value: Any) -> Any:
+    if isinstance(value, CodeType):
+        return _written(value)
+    return sorted(map(repr, value)) if isinstance(value, frozenset) else repr(value)
 
 
 def resolved(fn: Callable[..., Any]) -> Signature:

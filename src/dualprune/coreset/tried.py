@@ -54,13 +54,13 @@ class Search:
 
         >>> random = Arm("random", 100, [0.5, 0.5, 0.5])
         >>> print(Search("random", 10, [random, Arm("ccs", 100, [0.6, 0.5, 0.5])]))
-        random was kept: no candidate was better by more than chance explains; 6 trainings
+        random was kept: the best candidate was not better by more than chance explains; 6 trainings
         """
         cost = f"{self.trainings} trainings"
         if self.kept == BY_CHANCE:
             return (
-                f"{self.kept} was kept: no candidate was better by more than chance explains; "
-                f"{cost}"
+                f"{self.kept} was kept: the best candidate was not better by more than chance "
+                f"explains; {cost}"
             )
         arm = next(arm for arm in self.arms if arm.name == self.kept)
         beside = self.beside_random(arm)

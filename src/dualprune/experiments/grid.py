@@ -12,7 +12,7 @@ from dualprune.experiments.setting import Setting
 from dualprune.files import seal
 from dualprune.method import AUTO, Method, find_method, needs
 from dualprune.method.named import at_share
-from dualprune.signatures import knobs, name_of
+from dualprune.signatures import identity_of, knobs
 from dualprune.train.order import steps_per_epoch
 from dualprune.train.recipe import Recipe
 from dualprune.train.setup import model_identity
@@ -256,7 +256,8 @@ class Cell:
         content |= {"recorded": [source.digest for source in self.recordings], "seed": self.seed}
         content["method"] = stated(self.method) if row.is_static else row.method
         if row.is_auto:
-            content["candidates"] = [[stated(row) for row in CANDIDATES], ROUNDS]
+            tried = [stated(row.method_at(setting, self.pruned)) for row in CANDIDATES]
+            content["candidates"] = [tried, ROUNDS]
         if row in (SHORTER, ANEW):
             content["length"] = "as much as a coreset costs"
         if self.grid.pairs:
@@ -278,7 +279,7 @@ class Cell:
 
 
 def stated(thing: Any) -> dict[str, Any]:
-    """Give the fields of a dataclass that differ from their defaults; of functions their names.
+    """Give the fields of a dataclass that differ from their defaults.
 
     What a later version adds, with a default that changes nothing, does not change this.
 
@@ -298,7 +299,7 @@ def stated(thing: Any) -> dict[str, Any]:
 def _plain(value: Any) -> Any:
     if isinstance(value, Method):
         return stated(value)
-    return name_of(value) if callable(value) else value
+    return identity_of(value) if callable(value) else value
 
 
 def recordings(wanted: Iterable[Cell]) -> list[Recording]:

@@ -7,7 +7,8 @@ come from one recording, of the same share of the others.
 Methods: all candidates are trained with one seed, the better half with three, and the best of these
 with nine; random is trained with all of them. If random is ahead with three seeds, it is kept. In
 the end the best candidate is kept if the one-sided 95 % interval of its lead over random, paired
-over the nine seeds, lies above 0; otherwise random is.
+over the nine seeds, lies above 0; otherwise random is. Three of these seeds chose the candidate,
+so that of candidates as good as random one is kept in 11 % of searches rather than in 5 %.
 
 Shares: from the smallest on, until the mean loss against all the data, paired over the seeds, plus
 its standard error stays within the limit; then the middle between that share and the one before.
@@ -34,6 +35,7 @@ from dualprune.method import Arrays, Method, choose_among
 from dualprune.run import Run
 from dualprune.select import beta, budget, random, top
 from dualprune.signatures import Array
+from dualprune.train import FEWEST
 
 SHARES = (0.1, 0.2, 0.3, 0.5, 0.7)
 SHARE_SEEDS = 5
@@ -129,7 +131,10 @@ def _scaled(method: Method, labels: Array, among: Array, k: int) -> Method:
 
 
 def has_room(labels: Array, method: Method, keep: float) -> bool:
-    """Whether a share of these data holds the floor of a method."""
+    """Whether a share of these data holds the floor of a method, and is enough to train on."""
+    others, _ = held_out_ids(labels, PART, 0)
+    if keep * len(others) < FEWEST:
+        return False
     k = budget(len(labels), keep=repr(keep))
     return bool(np.minimum(np.bincount(labels), floor_of(method)).sum() <= k)
 
@@ -192,7 +197,7 @@ def search_method(
         if seeds >= _ENOUGH and reached[ranked[0]] <= chance:
             break
         left = [BY_CHANCE, *ranked[: max(1, len(ranked) // 2)]]
-        tell(f"auto: ahead after {seeds} of {ROUNDS[-1]} seeds: {'; '.join(left[1:])}")
+        tell(f"auto: best beside random after {seeds} of {ROUNDS[-1]} seeds: {'; '.join(left[1:])}")
     best = ranked[0]
     gain = paired(arms[best].accuracies, arms[BY_CHANCE].accuracies)
     kept = best if gain.is_gain else BY_CHANCE
@@ -209,7 +214,8 @@ def search_share(
 ) -> Shares:
     """Train on all the data and on larger and larger shares, until one loses little enough.
 
-    `method_at` gives the method at a share pruned. Shares without room for its floor are left out.
+    `method_at` gives the method at a share pruned. Shares without room for its floor, or with too
+    few samples to train on, are left out.
     """
 
     def train(keep: float, method: Method) -> Share:

@@ -33,7 +33,7 @@ HELD_OUT = "held_out"
 """A shift that leaves the test data out of it: a share of the training data judges instead."""
 
 _SUBSET_SEED = 0x73756273  # nobody's own, so that no random coreset is the same draw
-_HELD_OUT_SEED = 0x68656C64  # added to the seed, for the same reason
+_HELD_OUT_SEED = 0x686F6C64  # added to the seed; not that of `hold_out`, by which `check` judges
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,13 +50,13 @@ class Setting:
     """A row of `settings.toml`, which explains the fields.
 
     `loaded` are training and test images that a caller already has, instead of the `data` of that
-    name; `judged_on` says what the test images are.
+    name, and then `recipe` is no name either; `judged_on` says what the test images are.
     """
 
     name: str
     data: str
     about: str
-    recipe: str
+    recipe: str | Recipe
     model: Any
     record: int
     epochs: dict[str, int]
@@ -88,20 +88,20 @@ class Setting:
             name=name,
             data="",
             about=f"{len(images):,} samples, {recipe.epochs} epochs",
-            recipe=recipe.name,
+            recipe=recipe,
             model=recipe.model if model == "auto" else model,
             record=recipe.record,
             epochs={"early": recipe.record},
             seeds=seeds,
             judged_on=judged_on,
-            train={"size": recipe.size},
             loaded=(images, test),
         )
 
     @cached_property
     def trained(self) -> Recipe:
         """The recipe with this setting's changes."""
-        return replace(recipes()[self.recipe], **self.train)
+        recipe = recipes()[self.recipe] if isinstance(self.recipe, str) else self.recipe
+        return replace(recipe, **self.train)
 
     @property
     def records_all(self) -> bool:

@@ -163,11 +163,16 @@ def train_on(cell: Cell, home: Path, coreset: Coreset | None, watch: Watch) -> d
 
 
 def _weights(cell: Cell, coreset: Coreset | None) -> Array | None:
-    """Give the scores scaled to 0 to 1 if the method weighs by them, as TDDS does."""
+    """Give the scores scaled to 0 to 1 if the method weighs by them, as TDDS does.
+
+    All weigh the same where all scores are equal; samples without a score weigh nothing.
+    """
     if coreset is None or not cell.method.weighted:
         return None
     scores = coreset.columns["score"]
     low, high = np.nanmin(scores), np.nanmax(scores)
+    if low == high:
+        return np.ones(len(scores))
     return np.asarray(np.nan_to_num((scores - low) / (high - low)))
 
 

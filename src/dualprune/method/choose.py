@@ -134,10 +134,9 @@ def choose_among(arrays: Arrays, method: Method, among: Array, *, k: int, seed: 
     `among` are positions among those that could be read; what is given are positions in `among`.
     """
     data = _data(arrays, method, _scores(arrays, method)[0])
+    axes = {name: 0 if method.reads.get(name, name) == "features" else -1 for name in data}
     part = {
-        name: None
-        if values is None
-        else np.take(values, among, axis=0 if name == "features" else -1)
+        name: None if values is None else np.take(values, among, axis=axes[name])
         for name, values in data.items()
     }
     return select_ids(method, part, len(among), k=k, seed=seed)
@@ -221,9 +220,7 @@ def _card(
         ids_sha256=sha256,
         runs=[run.fingerprint for run in arrays.runs],
         data=arrays.runs[0].description.data,
-        score_knobs={} if scorer is None else check_knobs(scorer, method.score_knobs),
-        select_knobs=check_knobs(method.select, method.select_knobs),
-        reads=dict(method.reads),
+        **method.all_knobs,
         values=values,
         reasons=reasons,
         short=short,

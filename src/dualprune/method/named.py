@@ -95,6 +95,20 @@ class Method:
         """The selector as a function."""
         return _function(self.selector, SELECTORS, "selector")
 
+    @property
+    def all_knobs(self) -> dict[str, Any]:
+        """What a card says of a method: every knob, and what is read by another name.
+
+        >>> find_method("dual+top", 0.5).all_knobs["score_knobs"]
+        {'window': 10}
+        """
+        scorer = self.scorer
+        return {
+            "score_knobs": {} if scorer is None else check_knobs(scorer, self.score_knobs),
+            "select_knobs": check_knobs(self.select, self.select_knobs),
+            "reads": dict(self.reads),
+        }
+
     def with_defaults(self, values: Mapping[str, Any]) -> "Method":
         """Take over those of these values that the selector has and this method does not set.
 

@@ -199,7 +199,7 @@ def _mu(anchors: list[tuple[Array, Array, Array] | None], anchor: int) -> float:
 
 def _anchors(name: str, seed: int, anchor: int, block: Block) -> tuple[Array, Array, Array]:
     """Give scores, confidence and ties of samples among which the best of a block are."""
-    scores = block[name]
+    scores = np.where(np.isnan(block["confidence"]), np.nan, block[name])
     at = np.flatnonzero(scores >= _reached(scores, anchor))
     ties = uniform_at(seed, block.first + at, stream=TIES)
     return scores[at], block["confidence"][at], ties
@@ -260,12 +260,13 @@ def _check(lowest: float, c_d: float | None, concentration: float, mu: float | N
 
 
 def anchor_confidence(scores: Array, confidence: Array, ties: Array, *, anchor: int = 10) -> float:
-    """Mean confidence of the `anchor` best samples, fewer if there are fewer.
+    """Mean confidence of the `anchor` best samples that have one, fewer if there are fewer.
 
     >>> scores, confidence = np.array([0.3, 0.1, 0.2]), np.array([0.2, 0.9, 0.4])
     >>> round(anchor_confidence(scores, confidence, ties(0, 3), anchor=2), 3)
     0.3
     """
+    scores = np.where(np.isnan(confidence), np.nan, scores)
     have = len(scores) - int(np.isnan(scores).sum())
     best = smallest(-scores, min(_check_anchor(anchor), have), ties)
     return float(confidence[best].mean()) if have else float("nan")

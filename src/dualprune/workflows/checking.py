@@ -58,12 +58,11 @@ def _grid(setup: Setup, coreset: Coreset, seeds: int) -> Grid:
     setting = Setting.of(
         "check", recipe, part, test, seeds=seeds, model=setup.model, judged_on="validation"
     )
-    changes = {"judge_every": recipe.epochs, "size": recipe.size}
     return Grid(
         name="check",
         kind="accuracy",
         title="What was kept, and other ways to train",
-        setting=replace(setting, train=changes),
+        setting=replace(setting, train={"judge_every": recipe.epochs}),
         rows=(
             Row(CORESET, Method(None, Known(dict.fromkeys(range(seeds), ids)), name=chosen)),
             Row(RANDOM, "random"),

@@ -1,6 +1,7 @@
 """compare: methods x shares kept x seeds on one data set, each trained and evaluated."""
 
 import os
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
@@ -11,15 +12,16 @@ from torch import nn
 
 from dualprune.arguments import checked
 from dualprune.data import Columns, Images, load, only_readable, validation_split
+from dualprune.errors import InputError
 from dualprune.experiments.accuracy import cost_table
-from dualprune.experiments.grid import Grid, Row, same_cost
+from dualprune.experiments.grid import Grid, Row, same_cost, stated
 from dualprune.experiments.present import present, tabulate
 from dualprune.experiments.results import Line
 from dualprune.experiments.runner import OURS, InThisProcess, missing, run, run_loaded, workplace
 from dualprune.experiments.search import candidates, most_trainings
 from dualprune.experiments.setting import Setting
 from dualprune.experiments.table import Table, as_markdown
-from dualprune.files import on_disk, refuse_foreign
+from dualprune.files import on_disk, refuse_foreign, seal
 from dualprune.method import Method, check_epochs, features_for, signals_for
 from dualprune.run.signals import DEFAULT
 from dualprune.select import budget
@@ -113,7 +115,7 @@ def compare(
     if test is None:  # held out from the start, so that all methods choose as many of the same
         samples, test = validation_split(samples, 0.1, seed=0)
         judged_on = "validation"
-    budgets = [budget(len(samples), **amount) for amount in wanted]
+    budgets = dict.fromkeys(budget(len(samples), **amount) for amount in wanted)
     setting = Setting.of(
         "compare", how, samples, test, seeds=seeds, model=model, judged_on=judged_on
     )
@@ -135,6 +137,11 @@ def grid_of(
 ) -> Grid:
     """Give a grid of these methods, with a setting that records what they need."""
     rows = tuple(_row(method, pruned) for method in dict.fromkeys(methods))
+    if twice := [name for name, count in Counter(row.name for row in rows).items() if count > 1]:
+        raise InputError(
+            f"two different methods are called {twice[0]!r}; give one of them another name: "
+            "Method(..., name=...)"
+        )
     static = [row.method_at(setting, share) for row in rows if row.is_static for share in pruned]
     if any(row.is_auto for row in rows):
         static += [method for share in pruned for method in candidates(setting, share).values()]
@@ -174,14 +181,19 @@ def run_and_present(
 
 
 def _agreement(grid: Grid) -> Grid:
-    """Give the grid that compares what the static methods keep and how their seeds rank."""
+    """Give the grid that compares what the static methods keep and how their seeds rank.
+
+    Every line depends on all rows and seeds, so with others it has lines of its own.
+    """
     static = tuple(row for row in grid.rows if row.is_static)
+    compared = {"rows": [stated(row) for row in static], "seeds": grid.seeds}
     return replace(
         grid,
         name=f"{grid.name}, agreement",
         kind="agreement",
         title="How much they agree",
         rows=static,
+        scale=seal(compared)[:16],
         whole=False,
         pairs=list(combinations([row.name for row in static], 2)),
     )

@@ -87,8 +87,8 @@ class Wanted:
             if needed <= knobs(method.select).keys()
         }
 
-    def refuse_floor(self) -> None:
-        """Refuse a floor that what is kept has no room for."""
+    def refuse_impossible(self) -> None:
+        """Refuse a floor that what is kept has no room for, and a cut-off of what may be kept."""
         labels = self.setup.data.labels[self.setup.data.readable_ids]
         if self.k is not None:
             for method in self.methods:
@@ -99,6 +99,19 @@ class Wanted:
                 f"have no room for a floor of {floor_of(most)} per class; lower the floor, or say "
                 "how much to keep"
             )
+        else:
+            self._refuse_cut_off()
+
+    def _refuse_cut_off(self) -> None:
+        """Refuse to find a share for a method that cuts off what a large share would keep."""
+        for keep in (*SHARES, 1.0):
+            method = self.method_at(1 - keep)
+            cut_off = method.select_knobs.get("cut_off", 0.0)
+            if cut_off > 1 - keep:
+                raise InputError(
+                    f"keep auto tries up to {SHARES[-1]:.0%} of the data, and may keep all, but "
+                    f"{method.name} cuts off {cut_off:.0%}; say how much to keep, or lower cut_off"
+                )
 
     def _for_classes(self, method: Method) -> Method:
         return for_classes(method, self.asked.balance, self.asked.floor)
@@ -122,7 +135,7 @@ class Wanted:
             setting,
             record=self.epochs,
             epochs={"early": self.epochs},
-            train={"judge_every": recipe.epochs, "size": recipe.size},
+            train={"judge_every": recipe.epochs},
         )
 
 

@@ -13,7 +13,7 @@ from dualprune.arguments import checked
 from dualprune.coreset import Card, Coreset
 from dualprune.data import DUPLICATES, Columns, duplicates, write_duplicates
 from dualprune.errors import InputError
-from dualprune.files import exists, on_disk, place
+from dualprune.files import exists, on_disk, place, seal
 from dualprune.method import (
     AUTO,
     Arrays,
@@ -29,7 +29,7 @@ from dualprune.report.facts import Facts, gather, scores_shown
 from dualprune.run import Run
 from dualprune.select.budget import Amount
 from dualprune.select.candidates import Balance
-from dualprune.signatures import Array, check_knobs
+from dualprune.signatures import Array
 from dualprune.train import APART, Watch, overlaps_recorded, record, seconds_recorded, silent
 from dualprune.urls import AnyPath
 from dualprune.workflows.asked import Asked
@@ -178,7 +178,7 @@ def _prepare(asked: Asked) -> Wanted:
         runs = usable(recorded, wanted.setup.data, wanted.methods, wanted.epochs)
         wanted = replace(wanted, recorded=runs)
     _refuse_another(wanted)
-    wanted.refuse_floor()
+    wanted.refuse_impossible()
     return wanted
 
 
@@ -202,8 +202,13 @@ def _choose(wanted: Wanted, runs: list[Run], decision: Decision) -> tuple[Corese
     card = replace(coreset.card, search=decision.search, shares=decision.shares)
     coreset = replace(coreset, card=card)
     if exists(out / "card.json"):
-        before = Coreset.load(out).card.check
-        coreset = replace(coreset, card=replace(coreset.card, check=before))
+        before = Coreset.load(out).card
+        if before.ids_sha256 != coreset.card.ids_sha256:
+            raise InputError(
+                f"{out} already holds another coreset: {method.name} chose it with other code or "
+                "another version; choose another folder"
+            )
+        coreset = replace(coreset, card=replace(coreset.card, check=before.check))
     else:
         coreset.save(out)
     write_duplicates(out / DUPLICATES, data, groups)
@@ -239,9 +244,8 @@ def _refuse_another(wanted: Wanted) -> None:
 def _differences(wanted: Wanted, card: Card) -> tuple[list[str], list[str]]:
     """Name in what a card differs from what is asked for: in its recording, and in its choice."""
     asked, training = wanted.asked, card.training
-    method, knobs = wanted.method_of(card), card.select_knobs
-    if method is not None:
-        knobs = check_knobs(method.select, method.select_knobs)
+    method, theirs = wanted.method_of(card), card.select_knobs
+    knobs = theirs if method is None else method.all_knobs["select_knobs"]
     limit = None if card.shares is None else card.shares.lose
     stopped = asked.stops_by_itself and training is not None and bool(training.overlaps)
     epochs = training.epochs if stopped and training is not None else wanted.epochs
@@ -258,10 +262,13 @@ def _differences(wanted: Wanted, card: Card) -> tuple[list[str], list[str]]:
         "method": (card.method, method and method.name),
         "number kept": (card.k if limit is None else None, wanted.k),
         "limit of what may be lost": (limit, asked.lose),
-        "balance": (card.select_knobs.get("balance"), knobs.get("balance")),
-        "floor": (card.select_knobs.get("floor"), knobs.get("floor")),
+        "balance": (theirs.get("balance"), knobs.get("balance")),
+        "floor": (theirs.get("floor"), knobs.get("floor")),
         "seed": (card.seed, asked.seed),
     }
+    if method is not None and not _different(chosen):  # which names them better
+        ours = method.all_knobs
+        chosen["value of a knob"] = (seal({n: getattr(card, n) for n in ours}), seal(ours))
     return _different(recorded), _different(chosen)
 
 

@@ -18,7 +18,8 @@ from dualprune.train.pretrained import is_checkpoint
 from dualprune.train.recipe import find_recipe
 from dualprune.urls import AnyPath
 
-_NOTES = re.compile(r"(.+), recipe (\S+)( at .+)?, seed \d+")  # as `train.record` writes them
+_NOTES = re.compile(r"(.+), recipe (\S+)( at .+)?, seed \d+(, passes in .+)?")
+"""What `train.record` writes; the last part on GPUs only."""
 
 
 def runs_in(path: AnyPath) -> list[Run]:
