@@ -8,7 +8,7 @@ on all sets, the cheap ones first, and puts the lines of each cell into `studies
 that is there is not measured again. It can be stopped at any time: recordings and trainings stay in
 the folder OUT, and it resumes. The second prints the file as tables.
 
-Each set has its default model and recipe; of tables and texts a fifth of every class are test data.
+Each set has its default model and recipe. Of the table, a fifth of every class are test data.
 A cell of `auto` tries its candidates on held-out parts of the training data and keeps one, which is
 then trained and judged as the other rows are. Test data are looked at once, at the end of each
 training; nothing was chosen by them.
@@ -40,15 +40,9 @@ RESULTS = Path(__file__).with_suffix(".jsonl")
 KEY = ("data", "pruned", "method", "seed")
 METHODS = ("auto", "dual+beta", "random")
 PRUNED, SEEDS = (0.9, 0.7, 0.5), 3
-SETS = {
-    "digits": 1_438,
-    "letter": 5_000,
-    "newsgroups": 5_000,
-    "fashion-mnist": 4_000,
-    "cifar10": 3_000,
-}
+SETS = {"digits": 1_438, "letter": 5_000, "fashion-mnist": 4_000, "cifar10": 3_000}
 """How many samples are trained on."""
-FILES = {"letter": "tables/letter.parquet", "newsgroups": "texts/newsgroups.parquet"}
+FILES = {"letter": "tables/letter.parquet"}
 
 
 def study(name: str, folder: Path, out: Path) -> None:

@@ -512,8 +512,9 @@ def test_brackets_are_spoken_of_where_there_are_some():
         assert ("in brackets" in tabulate(grid, list(table_lines(grid))).title) == printed
 
 
-def test_the_theory_says_when_both_scores_turn(dualprune, tmp_path):
-    code, printed, said = dualprune("reproduce", "theory", "--out", tmp_path)
+@pytest.mark.parametrize("show", [(), ("--show",)])  # nothing to run first
+def test_the_theory_says_when_both_scores_turn(show, dualprune, tmp_path):
+    code, printed, said = dualprune("reproduce", "theory", "--out", tmp_path, *show)
     assert code == 0, said
     shown = (tmp_path / "theory-cpu/table.md").read_text()
     assert "| learning rate 0.01, J = 10 | 98 | 11 | 29 |" in shown

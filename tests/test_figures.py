@@ -326,11 +326,31 @@ def test_one_share_has_a_bar_for_its_deviation():
 
 
 def test_what_everything_reaches_is_a_line_only_if_it_is_known():
-    given = numbers()
-    assert len(figures.accuracy_curves(one_axes(), SHARES, given.grid).lines) == 4
-    axes = figures.accuracy_curves(one_axes(), SHARES, given.grid, full=0.75)
+    grid = {name: 0.9 + values / 10 for name, values in numbers().grid.items()}
+    assert len(figures.accuracy_curves(one_axes(), SHARES, grid).lines) == 4
+    axes = figures.accuracy_curves(one_axes(), SHARES, grid, full=0.75)
     assert axes.lines[-1].get_ydata() == [0.75, 0.75]
     assert key(axes) == [*NAMES, "all the data"]
+
+
+def test_a_method_that_falls_far_is_cut_off_and_says_how_far():
+    good = {"dual": np.array([[0.7], [0.9], [0.8]]), "random": np.array([[0.74], [0.86], [0.8]])}
+    axes = figures.accuracy_curves(one_axes(), SHARES, good | {"el2n": np.full((3, 1), 0.55)})
+    assert (key(axes), axes.get_ylim()[0] < 0.55) == (["dual", "random", "el2n"], True)
+    far = good | {"el2n": np.array([[0.005], [0.9], [0.2]])}
+    axes = figures.accuracy_curves(one_axes(), SHARES, far, full=0.95)
+    assert key(axes) == ["dual", "random", "el2n\ndown to 0.5", "all the data"]
+    bottom, top = axes.get_ylim()
+    assert bottom == pytest.approx(0.7 - (0.9 - 0.7))
+    assert top > 0.95
+    np.testing.assert_allclose(curve(axes, 2)[1], [0.9, 0.2, 0.005])
+
+
+def test_a_small_loss_is_not_cut_off():
+    accuracies = {"a": 0.9, "b": 0.899, "c": 0.85}
+    close = {name: np.array([[accuracy]]) for name, accuracy in accuracies.items()}
+    axes = figures.accuracy_curves(one_axes(), np.array([0.5]), close)
+    assert (key(axes), axes.get_ylim()[0] < 0.85) == (["a", "b", "c"], True)
 
 
 def test_methods_are_told_apart_by_colour_or_by_marker():

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.lines import Line2D
 
 _MARKERS = "osD^vPX"  # not as many as colours, so that a repeated colour has another marker
+_FAR = 0.1  # this far below the middle of the methods is shown in any case
 
 
 def accuracy_curves(
@@ -164,10 +165,29 @@ def _label_accuracy(
     if full is not None:
         lines.append(axes.axhline(full, color=REFERENCE, linestyle="--", linewidth=1, zorder=1))
         names.append("all the data")
+    end = _lowest_shown(accuracy)
+    for number, values in enumerate(accuracy.values()):
+        mean, _ = mean_and_deviation(values)
+        if (mean < end).any():
+            names[number] += f"\ndown to {100 * np.nanmin(mean):.1f}"
+            axes.set_ylim(bottom=end)
     legend_beside(axes, lines, names)
     axes.set(xlabel=across, ylabel="accuracy (%)")
     _in_percent(axes)
     return axes
+
+
+def _lowest_shown(accuracy: Mapping[str, Array]) -> float:
+    """Give where the axis ends, if a method falls so far that it would press the others together.
+
+    This is as far below the lowest median of the methods at a share as the best mean lies above it.
+    """
+    means = np.stack([mean_and_deviation(values)[0] for values in accuracy.values()])
+    known = means[:, np.isfinite(means).any(0)]
+    if not known.size:
+        return -np.inf
+    middle = np.nanmedian(known, 0).min()
+    return float(middle - max(np.nanmax(known) - middle, _FAR))
 
 
 def _curves(
