@@ -165,12 +165,12 @@ def _label_accuracy(
     if full is not None:
         lines.append(axes.axhline(full, color=REFERENCE, linestyle="--", linewidth=1, zorder=1))
         names.append("all the data")
-    end = _lowest_shown(accuracy)
+    end, best = _lowest_shown(accuracy), axes.dataLim.y1
     for number, values in enumerate(accuracy.values()):
         mean, _ = mean_and_deviation(values)
         if (mean < end).any():
             names[number] += f"\ndown to {100 * np.nanmin(mean):.1f}"
-            axes.set_ylim(bottom=end)
+            axes.set_ylim(end, best + (best - end) / 20)
     legend_beside(axes, lines, names)
     axes.set(xlabel=across, ylabel="accuracy (%)")
     _in_percent(axes)
