@@ -59,7 +59,7 @@ def _epoch(setup: Setup, kept: float, recorder: Recorder | None = None) -> Calla
     model = setup.fresh_model(0).to(memory_format=torch.channels_last)
     optimizer = loop._optimizer(model, setup.recipe)
     samples, recipe = len(setup.data), setup.recipe
-    ids, batch = np.arange(round(kept * samples)), recipe.batch_for(kept)
+    ids, batch = np.arange(round(kept * samples)), recipe.batch_for(1 - kept)
     plan = Plan(recipe, ids, batch, recipe.epochs, recipe.epochs, seed=0)
 
     def epoch() -> None:

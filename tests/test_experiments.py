@@ -24,7 +24,7 @@ from dualprune.errors import DamagedError, InputError, WriteError
 from dualprune.experiments import accuracy, cost, picture, runner
 from dualprune.experiments.accuracy import _over_random, _uses
 from dualprune.experiments.experiment import experiments, find_experiment
-from dualprune.experiments.grid import WHOLE, Row, recordings
+from dualprune.experiments.grid import ANEW, SHORTER, WHOLE, Row, recordings
 from dualprune.experiments.kinds import KINDS
 from dualprune.experiments.present import tabulate
 from dualprune.experiments.removed import _removed
@@ -141,6 +141,22 @@ def test_what_costs_the_same_is_drawn_as_what_is_to_beat(out, tmp_path, monkeypa
     ] * 2
 
 
+def test_what_costs_the_same_trains_in_the_batches_of_a_coreset(tmp_path):
+    grid = smoke(SMALL)
+    setting = replace(grid.setting, train=grid.setting.train | {"batch_at": {"0.9": 8}})
+    rows = (Row("Random", "random"), SHORTER, ANEW)
+    grid = replace(grid, setting=setting, rows=rows, pruned=(0.5, 0.9), seeds=1, whole=False)
+    run_here(grid, tmp_path)
+    batches = {}
+    for path in workplace(tmp_path).glob("trained/*/result.json"):
+        plan = json.loads(path.read_text())["settings"]
+        batches.setdefault(plan["recipe"]["batch"], []).append(plan)
+    usual = setting.trained.batch
+    assert {batch: len(plans) for batch, plans in batches.items()} == {usual: 4, 8: 2}
+    lengths = sorted(plan["schedule"] for plan in batches[8])
+    assert lengths == [0.48, 5], "12 of the 25 steps of an epoch; 5 epochs of 20 images each"
+
+
 @pytest.mark.parametrize(
     ("name", "length", "alike"),
     [
@@ -152,8 +168,9 @@ def test_what_costs_the_same_is_drawn_as_what_is_to_beat(out, tmp_path, monkeypa
 def test_what_costs_the_same_says_as_which_rows(name, length, alike, out):
     grid = smoke(name)
     (note,) = accuracy.cost_notes(grid, tabulate(grid, run_here(grid, out)).rows)
-    cost = f"as many samples as training{length} on what is kept at that share, no recording{alike}"
-    assert note == f"all the data, shorter and a new random part every epoch: {cost}"
+    cost = f"training{length} on what is kept at that share, no recording{alike}"
+    rows = "all the data, shorter and a new random part every epoch"
+    assert note == f"{rows}: as many samples and steps as {cost}"
 
 
 def test_densities_start_where_the_paper_lets_them(tmp_path, monkeypatch):

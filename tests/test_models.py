@@ -118,10 +118,10 @@ def test_published_recipes_are_what_the_paper_says():
         recipe = recipes()[name]
         said = settings | {"momentum": 0.9, "lr": 0.1, "crop": 4 / 32, "flip": True}
         assert {key: getattr(recipe, key) for key in said} == said, name
-        batches = [recipe.batch_for(kept, 10) for kept in (7, 5, 3, 2, 1)]
+        batches = [recipe.batch_for(pruned) for pruned in (0.3, 0.5, 0.7, 0.8, 0.9)]
         smaller = [128, 128, 128, 64, 32] if name.startswith("cifar") else [256] * 5
         assert batches == smaller, name
-        assert recipe.batch_for(10, 10) == recipe.batch
+        assert recipe.batch_for(0.0) == recipe.batch
 
 
 def test_passes_count_epochs_or_iterations():

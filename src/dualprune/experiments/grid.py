@@ -12,6 +12,7 @@ from dualprune.experiments.setting import Setting
 from dualprune.files import seal
 from dualprune.method import AUTO, Method, find_method, needs
 from dualprune.method.named import at_share
+from dualprune.select.budget import share_of
 from dualprune.signatures import identity_of, knobs
 from dualprune.train.order import steps_per_epoch
 from dualprune.train.recipe import Recipe
@@ -137,20 +138,22 @@ def same_cost(rows: Iterable[Row]) -> tuple[Row, ...]:
     return (SHORTER,) if has_anew else (SHORTER, ANEW)
 
 
-def same_cost_length(row: Row, recipe: Recipe, kept: int, samples: int) -> dict[str, int]:
-    """Give how long such a row trains, where a coreset has this many of all the samples.
+def train_as_coreset(row: Row, recipe: Recipe, kept: int, samples: int) -> dict[str, int]:
+    """Give how such a row trains, where a coreset has this many of all the samples.
+
+    It sees as many samples, in batches of the same size: that is as many steps and seconds.
 
     >>> from dualprune.train.recipe import recipes
-    >>> same_cost_length(SHORTER, recipes()["cifar10"], 5_000, 50_000)
-    {'iterations': 7820}
-    >>> same_cost_length(ANEW, recipes()["cifar10"], 5_000, 50_000)
-    {'epochs': 200}
+    >>> train_as_coreset(SHORTER, recipes()["cifar10"], 5_000, 50_000)
+    {'batch': 32, 'iterations': 31260}
+    >>> train_as_coreset(ANEW, recipes()["cifar10"], 5_000, 50_000)
+    {'batch': 32, 'epochs': 200}
     """
-    passes = recipe.passes(kept, samples)
+    passes, batch = recipe.passes(kept, samples), recipe.batch_for(share_of(kept, samples))
     if row == SHORTER:
-        steps = round(passes * steps_per_epoch(samples, recipe.batch))
-        return {"iterations": max(1, steps)}
-    return {"epochs": max(1, round(passes * samples / kept))}
+        steps = round(passes * steps_per_epoch(samples, batch))
+        return {"batch": batch, "iterations": max(1, steps)}
+    return {"batch": batch, "epochs": max(1, round(passes * samples / kept))}
 
 
 @dataclass(frozen=True)
@@ -260,6 +263,8 @@ class Cell:
             content["candidates"] = [tried, ROUNDS]
         if row in (SHORTER, ANEW):
             content["length"] = "as much as a coreset costs"
+            batch = setting.trained.batch_for(self.pruned)
+            content["train"] = {} if batch == setting.trained.batch else {"batch": batch}
         if self.grid.pairs:
             content["beside"] = [stated(other) for other in self.grid.rows]
             content["seeds"] = self.grid.seeds

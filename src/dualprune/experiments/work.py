@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from dualprune.coreset import Card, Coreset, digest
 from dualprune.dynamic import IES, InfoBatch, RandomEveryEpoch
-from dualprune.experiments.grid import ANEW, SHORTER, Cell, Recording, same_cost_length
+from dualprune.experiments.grid import ANEW, SHORTER, Cell, Recording, train_as_coreset
 from dualprune.experiments.setting import Shifted
 from dualprune.files import exists, make_folders, read_json, read_table, reading, seal, write_table
 from dualprune.method import Arrays, choose_from
@@ -131,16 +131,15 @@ def train_on_all(cell: Cell, home: Path, watch: Watch) -> dict[str, Any]:
 def train_on(cell: Cell, home: Path, coreset: Coreset | None, watch: Watch) -> dict[str, Any]:
     """Train from a start of its own: not from that of the recording, which it would suit best."""
     row, seed = cell.row, cell.seed + _TRAINED
-    changes = dict(row.train)
-    length: dict[str, Any] = {
-        name: changes.pop(name) for name in ("iterations", "epochs") if name in changes
-    }
-    shifted = images_of(cell)
-    setup = cell.setting.setup(shifted, cell.model, changes)
+    shifted, changes = images_of(cell), dict(row.train)
     if row in (SHORTER, ANEW):
         samples = len(shifted.images)
         kept = budget(samples, prune=repr(cell.pruned))
-        length = same_cost_length(row, setup.recipe, kept, samples)
+        changes = train_as_coreset(row, cell.setting.trained, kept, samples)
+    length: dict[str, Any] = {
+        name: changes.pop(name) for name in ("iterations", "epochs") if name in changes
+    }
+    setup = cell.setting.setup(shifted, cell.model, changes)
     ids = None if coreset is None else coreset.ids
     weights = _weights(cell, coreset)
     content = setup.settings(

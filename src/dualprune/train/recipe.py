@@ -72,16 +72,15 @@ class Recipe:
             if name not in ignored and value not in (defaults[name], {})
         }
 
-    def batch_for(self, kept: int, samples: int) -> int:
-        """Batch size when so many of the samples are kept: `batch`, or that of `batch_at`.
+    def batch_for(self, pruned: float) -> int:
+        """Batch size when this share is pruned: `batch`, or that of `batch_at`.
 
         `batch_at` has the batch size from a pruned share on; the largest share reached counts.
 
         >>> recipe = recipes()["cifar10"]
-        >>> recipe.batch_for(50, 100), recipe.batch_for(20, 100), recipe.batch_for(144, 1438)
+        >>> recipe.batch_for(0.5), recipe.batch_for(0.8), recipe.batch_for(0.95)
         (128, 64, 32)
         """
-        pruned = share_of(kept, samples)
         shares = [share for share in self.batch_at if float(share) <= pruned]
         return self.batch_at[max(shares, key=float)] if shares else self.batch
 
@@ -92,7 +91,7 @@ class Recipe:
         20.0
         """
         if self.iterations is not None:
-            return self.iterations * self.batch_for(kept, samples) / samples
+            return self.iterations * self.batch_for(share_of(kept, samples)) / samples
         return self.epochs * kept / samples
 
 

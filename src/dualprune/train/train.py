@@ -15,6 +15,7 @@ from dualprune.coreset import digest
 from dualprune.errors import InputError
 from dualprune.files import read_json, reading, refuse_foreign, write_json, write_table
 from dualprune.record.processes import processes
+from dualprune.select.budget import share_of
 from dualprune.signatures import Array
 from dualprune.train.epoch import Dynamic, Plan
 from dualprune.train.loop import Progress, Tell, fit, silent
@@ -123,7 +124,7 @@ def _plan(
     kept = np.setdiff1d(chosen, setup.held_out)
     if len(kept) < FEWEST:
         raise InputError(f"{len(kept)} samples are left to train on; keep more")
-    batch = setup.recipe.batch_for(len(chosen), len(readable))
+    batch = setup.recipe.batch_for(share_of(len(chosen), len(readable)))
     steps = steps_per_epoch(len(kept), batch)
     if epochs is None:
         iterations = iterations or setup.recipe.iterations
