@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.lines import Line2D
 
 _MARKERS = "osD^vPX"  # not as many as colours, so that a repeated colour has another marker
-_FAR = 0.1  # this far below the middle of the methods is shown in any case
+_FAR = 0.1  # what is at most this far below the median of the methods is always shown
 
 
 def accuracy_curves(
@@ -180,7 +180,8 @@ def _label_accuracy(
 def _lowest_shown(accuracy: Mapping[str, Array]) -> float:
     """Give where the axis ends, if a method falls so far that it would press the others together.
 
-    This is as far below the lowest median of the methods at a share as the best mean lies above it.
+    This is as far below the lowest median of the methods at a share as the best mean lies above it,
+    and at least ten points.
     """
     means = np.stack([mean_and_deviation(values)[0] for values in accuracy.values()])
     known = means[:, np.isfinite(means).any(0)]
