@@ -170,7 +170,7 @@ def test_what_costs_the_same_says_as_which_rows(name, length, alike, out):
     (note,) = accuracy.cost_notes(grid, tabulate(grid, run_here(grid, out)).rows)
     cost = f"training{length} on what is kept at that share, no recording{alike}"
     rows = "all the data, shorter and a new random part every epoch"
-    assert note == f"{rows}: as many samples and steps as {cost}"
+    assert note == f"{rows}: as many samples, in as large batches, as {cost}"
 
 
 def test_densities_start_where_the_paper_lets_them(tmp_path, monkeypatch):

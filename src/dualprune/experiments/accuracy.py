@@ -64,7 +64,7 @@ def cost_notes(grid: Grid, rows: Rows) -> tuple[str, ...]:
     changes, lengths = {name for row in grid.rows for name in row.train}, {"epochs", "iterations"}
     usual = " for the usual length" if changes & lengths else ""
     alike = "; learning rate and augmentation as on all the data" if changes - lengths else ""
-    cost = f"as many samples and steps as training{usual} on what is kept at that share"
+    cost = f"as many samples, in as large batches, as training{usual} on what is kept at that share"
     return (f"{names}: {cost}, no recording{alike}",)
 
 

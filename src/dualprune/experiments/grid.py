@@ -141,7 +141,7 @@ def same_cost(rows: Iterable[Row]) -> tuple[Row, ...]:
 def train_as_coreset(row: Row, recipe: Recipe, kept: int, samples: int) -> dict[str, int]:
     """Give how such a row trains, where a coreset has this many of all the samples.
 
-    It sees as many samples, in batches of the same size: that is as many steps and seconds.
+    It sees as many samples in batches of the same size, so it takes about as many steps.
 
     >>> from dualprune.train.recipe import recipes
     >>> train_as_coreset(SHORTER, recipes()["cifar10"], 5_000, 50_000)
