@@ -263,8 +263,9 @@ class Cell:
             content["candidates"] = [tried, ROUNDS]
         if row in (SHORTER, ANEW):
             content["length"] = "as much as a coreset costs"
-            batch = setting.trained.batch_for(self.pruned)
-            content["train"] = {} if batch == setting.trained.batch else {"batch": batch}
+            batch = setting.trained.batch_for(self.pruned)  # as `train_as_coreset` has it
+            if batch != setting.trained.batch:
+                content["train"] = {"batch": batch}
         if self.grid.pairs:
             content["beside"] = [stated(other) for other in self.grid.rows]
             content["seeds"] = self.grid.seeds
