@@ -9,6 +9,8 @@ import pytest
 
 from dualprune.cli.__main__ import main
 from dualprune.cli.methods import NOT_IMPLEMENTABLE, TABLES
+from dualprune.experiments.experiment import find_experiment
+from dualprune.experiments.results import NUMBERS, read
 from dualprune.method.named import named_methods
 from dualprune.signatures import keyword_only, read_docstring
 
@@ -54,6 +56,15 @@ def test_tables_of_results_are_what_was_measured():
     assert fill(text, DOCS / "results") == text, "run `make docs`"
     lines = (DOCS / "results" / "results.jsonl").read_text("utf-8").splitlines()
     assert all('"seal": "' in line for line in lines)
+
+
+def test_results_were_measured_with_the_settings_that_the_tables_have_now():
+    lines = read(DOCS / "results" / "results.jsonl")
+    grids = [find_experiment(name).at(scale) for name, scale in {line.key[:2] for line in lines}]
+    cells = {cell.key: cell.settings for grid in grids for cell in grid.cells()}
+    outdated = [line.key for line in lines if line.settings != cells.get(line.key)]
+    assert not outdated, "measure them again: `dualprune reproduce NAME --out docs/results`"
+    assert {line.numbers for line in lines} == {NUMBERS}
 
 
 @every_method
